@@ -11,10 +11,11 @@ export default defineConfig({
   testIgnore: leftOut,
   globalSetup: './support/require-build.ts',
   outputDir: '../.cache/playwright',
-  // Only limits: a test continues as soon as a condition is met, and a shared machine can be slow.
+  // These are only limits. A test continues as soon as a condition is met, but a shared machine can be slow.
   timeout: 120_000,
   expect: { timeout: 20_000 },
-  // Stories wait for spiders and polls a fifth of their time. With two workers, the cores were idle for as long.
+  // Stories spend a fifth of their time waiting for spiders and polls. With two workers, the cores were idle during
+  // that time.
   workers: 3,
   fullyParallel: false,
   // For the reason, see vitest.config.ts.

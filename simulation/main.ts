@@ -19,7 +19,7 @@ import { MUTANTS, type Mutant } from './mutants.ts'
 import { ENGINE_FAULTS, FAULT_KINDS, type FaultKind } from './world/faults.ts'
 import type { Task, Told } from './worker.ts'
 
-/** The number of stories from which on every kind of fault must have occurred. Otherwise, the simulation is broken. */
+/** In a run of at least this many stories, every kind of fault must occur. Otherwise, the simulation is broken. */
 const SEEDS_FOR_ALL_FAULTS = 300
 const STORIES_SHOWN = 3
 

@@ -70,7 +70,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     // Runs that are considered lost too early usually appear again and are then followed or flagged. The bug disables
-    // this as well.
+    // this too.
     name: 'absence is believed after one snapshot, and nobody looks for what comes back',
     mutations: [
       mutation(() => import('../src/engine/jobs/dispatch/following/returned-runs.ts'), {

@@ -23,7 +23,7 @@ import { Nemesis } from './work/nemesis.ts'
 import { Operators } from './work/operators.ts'
 import { enginesScenarioOf, type Scenario, scenarioOf } from './work/scenario.ts'
 
-/** The time limit, after the end of the work and the faults, for everything that can run to have run. */
+/** After the end of the work and the faults, all jobs that can run must have run within this time. */
 const QUIET_LIMIT_MS = 1_800_000
 /** If only queued jobs are left and no event has occurred for this long, no job can run any more. */
 const STILL_MS = 900_000
@@ -81,7 +81,7 @@ export async function simulate(options: StoryOptions): Promise<Story> {
     chance: createChance(seed, 'network'),
     faults,
     wallMs: () => machine.wallMs(),
-    // Responses that a former leader still receives are not part of what the leader knows.
+    // Excludes responses to a former leader, because the current leader does not know them.
     onAnswer: (host, endpoint, answer, life) => {
       if (machine.leads(life)) beliefs.push(...lists.take(host, endpoint, answer, time.nowMs))
     },

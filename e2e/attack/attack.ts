@@ -4,13 +4,13 @@ import type { WatchedService } from './watched-service.ts'
 export interface Target {
   watched: WatchedService
   attacker: Attacker
-  /** The share of the attack to run. 1 is the whole attack. The short form in `npm run test:full` runs a tenth. */
+  /** The share of the attack to run. 1 is the whole attack, and `npm run test:full` (the short form) runs a tenth. */
   scale: number
 }
 
 export interface Attack {
   name: string
-  /** Whether the short form leaves out the attack, because it contains a similar one. */
+  /** Whether the short form skips this attack, because it already includes a similar one. */
   isLong?: boolean
   door: 'scrapyd' | 'rest' | 'json-rpc' | 'ui' | 'http' | 'node'
   /** Returns complaints about the responses as sentences. A thrown error also counts as a complaint. */

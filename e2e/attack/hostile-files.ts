@@ -20,7 +20,7 @@ export async function writeInflatingProject(directory: string): Promise<string> 
     const content = Buffer.alloc(MEGABYTE)
     for (let at = 0; at < content.length; at += block.length) block.copy(content, at)
     archive.addBuffer(content, `big/data/${index}.bin`)
-    // yazl compresses in the background. Without a pause, all contents would be in memory.
+    // yazl compresses in the background. Without a pause, all contents would be in memory at once.
     if (index % 50 === 49) await new Promise((wake) => setTimeout(wake, 200))
   }
   archive.end()

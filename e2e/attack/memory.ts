@@ -212,8 +212,8 @@ export async function measureMemory(
       await get(service, '/api/v1/nodes')
       await get(service, '/daemonstatus.json')
       const pid = service.pid()!
-      // After its start, the service still reads the eggs of earlier cases, which takes 60 MB. That is not part of
-      // the request.
+      // After its start, the service still reads the eggs of earlier cases. The 60 MB for that are not part of the
+      // request.
       const beforeMb = await memoryAtRest(pid)
       resetPeak(pid)
       const startedAtMs = performance.now()
@@ -301,7 +301,7 @@ async function sendOnce(service: Service, { path, method = 'GET', headers = {}, 
   const sent = request(service.address + path, { method, headers, auth: `${username}:${password}`, agent: false })
   const answered = once(sent, 'response')
   answered.catch(() => {})
-  // A refusal can arrive, and the connection can close, before the whole request is sent.
+  // A refusal can arrive and close the connection before the whole request is sent.
   const failed = body === undefined ? null : sendBody(sent, body)
   if (body === undefined) sent.end()
   const [response] = await Promise.race([answered, failed ?? new Promise<never>(() => {})])

@@ -43,10 +43,7 @@ export interface AttackResult {
   seed: number
 }
 
-/**
- * The number of tries. The event loop is blocked again in each try if the service is the cause, but not if the load
- * of the machine is.
- */
+/** The number of tries. A slow service blocks the event loop in every try. A busy machine does not. */
 const TRIES = 3
 const SETTLE_LIMIT_MS = 5_000
 
@@ -115,8 +112,8 @@ async function play(attack: Attack, target: Target): Promise<Outcome> {
 }
 
 /**
- * Waits until the connections have closed, shortly after their last response. Returns how many more descriptors are
- * open than `before`.
+ * Waits for connections to close, which happens shortly after their last response. Returns how many more descriptors
+ * are open than `before`.
  */
 async function settle(watched: WatchedService, before: number): Promise<number> {
   const limit = performance.now() + SETTLE_LIMIT_MS

@@ -9,7 +9,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { isMainThread } from 'node:worker_threads'
 
 export interface LoopDelay {
-  /** Excludes the time during which the machine gave the thread no core. */
+  /** Excludes the time during which the thread waited for a core. */
   maxMs: number
   p99Ms: number
   samples: number

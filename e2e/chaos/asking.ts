@@ -31,8 +31,8 @@ export class Asker {
   }
 
   /**
-   * Queues all jobs. At most `backlogMax` of them are queued ahead of the runs that have started, so requests are
-   * spread over the whole run.
+   * Queues all jobs, but never more than `backlogMax` ahead of the number of started runs. This spreads the requests
+   * over the whole test.
    */
   async askAll(jobs: PlannedJob[], backlogMax: number, begunCount: () => number): Promise<void> {
     const rest = [...jobs]

@@ -60,7 +60,7 @@ export class ChaosEngine {
     }
   }
 
-  /** Sends the signal, unless the engine has already ended without a kill. The report gives the reason. */
+  /** Sends the signal, unless the engine has already ended on its own. The report then gives the reason. */
   signal(name: 'SIGSTOP' | 'SIGCONT' | 'SIGKILL'): void {
     const pid = this.service.pid()
     if (pid !== null && this.isRunning) process.kill(pid, name)

@@ -67,7 +67,10 @@ export class FaultProxy {
     return this.#fault?.kind === 'late' && this.#hits.size > 0
   }
 
-  /** Connections that the current fault affected. `down` counts as 1, because refused connections are invisible. */
+  /**
+   * The number of connections that the current fault affected. `down` counts as 1, because refused connections are
+   * invisible.
+   */
   get hits(): number {
     return this.#hits.size + this.#refused
   }
@@ -81,7 +84,7 @@ export class FaultProxy {
     if (!this.#isNodeAway) await this.#listen()
   }
 
-  /** While the machine behind the proxy is away, the proxy refuses connections despite any fault. */
+  /** While the machine behind the proxy is away, the proxy refuses connections, whatever the current fault. */
   async setNodeAway(isAway: boolean): Promise<void> {
     this.#isNodeAway = isAway
     if (isAway) await this.#shut()
@@ -147,7 +150,7 @@ class Link {
   constructor(options: LinkOptions) {
     this.#options = options
     this.#client = options.client
-    // Forwards a half-close after the data before it.
+    // Half-open, because the proxy passes the end of one direction on only after the data before it.
     this.#node = net.connect({ port: options.targetPort, host: '127.0.0.1', allowHalfOpen: true })
     this.#wire(this.#client, 'up', this.#node)
     this.#wire(this.#node, 'down', this.#client)
@@ -183,10 +186,7 @@ class Link {
     this.#onTheWay[direction] = this.#onTheWay[direction].then(work).catch(() => this.reset())
   }
 
-  /**
-   * Delivers the last bytes of one side to the other, then the end. Makes no difference between an orderly end and an
-   * error.
-   */
+  /** Delivers the remaining bytes in this direction, then the end. Treats an error like a normal end. */
   #passEnd(direction: Direction, to: net.Socket): void {
     const fault = this.#options.faultNow()
     if (fault?.kind === 'black_hole' && fault.direction === direction) {

@@ -1,7 +1,7 @@
 /**
  * `npm run chaos` repeatedly kills the service and its real Scrapyds, connected through proxies that damage the
- * traffic, then compares what really ran with what the service reports. Exits with 1 on any complaint, such as a
- * lost acknowledged job or one that ran twice unflagged. The last line is the result as JSON.
+ * traffic, then compares what really ran with what the service reports. Exits with 1 on any complaint, such as an
+ * acknowledged job that was lost, or a job that ran twice without a flag. The last line is the result as JSON.
  *
  *   npm run chaos                                        2,000 jobs, 30 kills of the engine, 6 of nodes
  *   npm run chaos -- --jobs 300 --kills 5 --node-kills 2 --seed 7

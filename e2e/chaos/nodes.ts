@@ -9,7 +9,7 @@ import type { Run } from './truth.ts'
 
 export interface FaultCount {
   periods: number
-  /** In how many of the periods the fault affected a connection. */
+  /** The number of periods in which the fault affected a connection. */
   met: number
   connections: number
 }

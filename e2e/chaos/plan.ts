@@ -14,7 +14,7 @@ export interface ChaosOptions {
   pollIntervalSeconds: number
   /** Every nth job is a real Scrapy spider. The others are simulated (chaos_runner.py). */
   realEvery: number
-  /** The maximum number of jobs queued ahead of the runs. */
+  /** The maximum number of jobs that can be queued ahead of the number of started runs. */
   backlogMax: number
   /**
    * Whether spiders die with their node. If false, they survive as orphans, which Scrapdeck gives up only after a
@@ -113,8 +113,7 @@ export interface PlannedKill {
 
 export interface PlannedEngineKill extends PlannedKill {
   /**
-   * Whether to kill while the network holds back a POST to deliver it later, which is the hardest time to handle
-   * correctly.
+   * Whether to kill while the network holds back a POST that it will deliver later. This is the hardest case to handle.
    */
   whileHeld: boolean
 }
@@ -181,7 +180,7 @@ export function* drawFaults(random: Random, weatherSeconds: number): Generator<{
     const deck = [...FAULT_KINDS]
     while (deck.length > 0) {
       const [kind] = deck.splice(Math.floor(random.next() * deck.length), 1)
-      // Faults that put a job in doubt must sometimes outlast Scrapdeck's timeouts.
+      // A fault that puts jobs in doubt must sometimes outlast Scrapdeck's timeouts.
       const longer = kind === 'black_hole' || kind === 'late' ? 2 : 1
       const forMs = between(random, 0.25, 1.75) * longer * weatherSeconds * 1000
       yield { fault: makeFault(kind!, random), forMs }

@@ -60,8 +60,8 @@ export interface RunOptions extends ChaosOptions {
 const STANDSTILL_MS = 20_000
 const READY_LIMIT_MS = 60_000
 /**
- * How long the jobs may take to end. Scrapdeck gives up an orphan after a minute of silence, and the job may then
- * wait for its retry.
+ * How long the jobs can take to end. Scrapdeck gives up an orphan after a minute of silence, and the job can then wait
+ * for its retry.
  */
 const QUIET_LIMIT_MS = 240_000
 
@@ -259,7 +259,10 @@ class Chaos {
     }
   }
 
-  /** Queues more jobs until every kind of fault has affected a connection. A short run can end before that. */
+  /**
+   * Queues more jobs until every kind of fault has affected a connection, because a short run can end before that
+   * happens.
+   */
   async #untilEveryKindOfWeather(asker: Asker): Promise<void> {
     const limit = performance.now() + 60_000
     const { jobs, backlogMax } = this.#options

@@ -36,14 +36,11 @@ export interface TogetherRunOptions extends TogetherOptions {
 
 const STANDSTILL_MS = 20_000
 /**
- * How long the jobs may take to end. Scrapdeck searches for a run in doubt for 65 s and gives up an orphan after a
+ * How long the jobs can take to end. Scrapdeck searches for a run in doubt for 65 s and gives up an orphan after a
  * minute of silence.
  */
 const QUIET_LIMIT_MS = 240_000
-/**
- * The number of engines that are left running, because a stall of the only possible leader would not test the change
- * of leader.
- */
+/** The number of engines that are left running. Stalling the only possible leader would not test failover. */
 const LEFT_ALONE = 1
 
 export function runTogether(options: TogetherRunOptions): Promise<TogetherResult> {
@@ -304,7 +301,7 @@ class Together {
         const isQuiet = jobs.length === 0 && !this.#runs().some((run) => isAtWork(run, this.#deaths))
         if (isQuiet || performance.now() > limit || this.#over.signal.aborted) return await tellAll(client, () => false)
       } catch {
-        // Another engine leads by now.
+        // Another engine leads now.
       }
       await pause(200, this.#over.signal)
     }

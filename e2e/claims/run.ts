@@ -47,7 +47,9 @@ const SCHEDULES = 2_000_000
 const BULK = 100
 const NEW_LEADER_MS = 60_000
 const ORDER_LIMIT_MS = 60_000
-/** How long to wait without progress. Longer than it takes to give up a job that an engine might have sent. */
+/**
+ * How long to wait without progress. Must exceed the time after which a job that an engine might have sent is given up.
+ */
 const STANDSTILL_MS = 200_000
 
 export function runClaims(options: ClaimsRunOptions): Promise<ClaimsResult> {
@@ -198,8 +200,7 @@ class Claims {
       for (;;) {
         const { address } = this.#engines[(index + sentAgain) % this.#engines.length]!.service
         const answer = await askRest(address, request).catch(() => null)
-        // Repeats the request, as docs/scaling.md tells clients to do: no engine led, or the leader ended during
-        // it.
+        // No engine led, or the leader ended during the request. docs/scaling.md tells clients to repeat it.
         const isOver = (answer !== null && answer.status !== 503) || performance.now() - since > ORDER_LIMIT_MS
         if (isOver) return answer ?? { status: 0, headers: new Headers(), body: {} }
         sentAgain += 1
@@ -297,8 +298,8 @@ class Claims {
   }
 
   /**
-   * Hands over until the engine leads. The response can be lost, because the old leader, which has to send it, may
-   * end first.
+   * Requests handovers until the engine leads. The response can be lost, because the old leader, which has to send it,
+   * may end first.
    */
   async #handOver(to: ChaosEngine): Promise<void> {
     const handOver = async () => {

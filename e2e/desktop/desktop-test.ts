@@ -113,7 +113,7 @@ export async function quit(desktop: Desktop): Promise<void> {
 }
 
 function startDesktop(options: DesktopOptions): Promise<Desktop> {
-  // Not if the test has put its own data into the directory.
+  // Does not overwrite data that the test has put into the directory.
   if (!existsSync(join(options.userData, 'data'))) lendLearnedModules(join(options.userData, 'data/local'))
   const environment = { SCRAPDECK_PYTHON: readTestEnvironment().python, ...options.environment }
   return launchDesktop({ ...options, environment })

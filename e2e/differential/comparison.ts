@@ -41,7 +41,7 @@ function asText(bytes: Buffer): string {
   return Buffer.from(text).equals(bytes) ? text : `<bytes ${bytes.toString('hex')}>`
 }
 
-/** A log contains paths and durations, so rounding can give its size a different number of kB on each side. */
+/** Also masks the sizes of logs. Logs contain paths and durations, so a size in kB can differ between the sides. */
 export function mask(text: string, { directory, address }: Surroundings): string {
   return text
     .replaceAll(directory, '<directory>')

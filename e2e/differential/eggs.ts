@@ -8,7 +8,10 @@ import { buildEgg } from '../../src/engine/projects/egg-builder.ts'
 /** The environment variable of the servers that names the directory for the spiders' reports. */
 export const REPORTS_VARIABLE = 'DIFFERENTIAL_REPORTS'
 
-/** `report` reports what it sees of its process, `hold` runs until it is released, `more` differ only in name. */
+/**
+ * The spider `report` reports its process environment and `hold` runs until it is released. The spiders in `more` are
+ * copies of `report` with other names.
+ */
 export async function reporterEgg(more: string[] = [], settings = ''): Promise<Buffer> {
   const spiders = await readFile(join(import.meta.dirname, 'reporter.py'), 'utf8')
   const added = more.map((name) => `\n\nclass ${name}_(Report):\n    name = ${JSON.stringify(name)}\n`).join('')
@@ -43,7 +46,7 @@ export function brokenEgg(): Promise<Buffer> {
   return egg({ 'reporter/__init__.py': '', 'reporter/settings.py': 'raise RuntimeError("no good")\n' })
 }
 
-/** Prints on import. Scrapyd takes each printed line for a spider. */
+/** Prints on import. Scrapyd treats each printed line as the name of a spider. */
 export async function talkingEgg(): Promise<Buffer> {
   return reporterEgg([], 'print("hello from settings")\n')
 }

@@ -20,7 +20,7 @@ export interface AllowedDifference {
   reason: string
   /** A heading of docs/scrapyd-compatibility.md. */
   anchor: string
-  /** Selects the requests, and those of their responses, to which the difference applies, as narrowly as possible. */
+  /** Whether the difference applies to this request and response. Should match as few exchanges as possible. */
   applies(exchange: Exchange): boolean
   /** Changes Scrapyd's response to the one expected from us. */
   expect(theirs: Seen, exchange: Exchange): Seen

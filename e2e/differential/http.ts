@@ -80,9 +80,7 @@ export function postMultipart(endpoint: string, fields: [string, string | Buffer
   }
 }
 
-/**
- * Returns the command that sends the same request to one server. Of bodies that are not text, it shows only the size.
- */
+/** Returns the command that sends the same request to one server. If the body is not text, shows only its size. */
 export function asCurl(request: Request, address: string, credentials: { username: string; password: string }): string {
   const words = ['curl', '-si', '--path-as-is', '-X', request.method]
   if (!request.withoutCredentials) words.push('-u', `${credentials.username}:${credentials.password}`)

@@ -15,7 +15,7 @@ const all = wholeRun(seed)
 const isNamed = all.some(({ name }) => name === values.only)
 const scenarios = all.filter(({ name }) => (isNamed ? name === values.only : name.includes(values.only ?? '')))
 const beganAt = performance.now()
-// Stops in order on a signal, because killed servers would leave their spiders behind.
+// Shuts down in an orderly way on a signal, because killed servers would leave their spiders behind.
 const interruption = new AbortController()
 for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => interruption.abort())
 const tally = await runScenarios({

@@ -88,7 +88,7 @@ export class Pair {
         directory: join(base, 'theirs'),
         maxProc: SLOTS,
         pollIntervalSeconds: 0.05,
-        // Not spiders, because the test compares what they report about their process.
+        // Does not fork spiders, because the test compares what they report about their process.
         forks: 'lists',
         ...CREDENTIALS,
         configuration: { node_name: NODE_NAME, jobs_to_keep: jobsToKeep },
@@ -133,7 +133,7 @@ export class Pair {
     )
   }
 
-  /** Like `ask`, for a request that contains a value of the receiving side. */
+  /** Like `ask`, for a request that differs by side, for example because it contains a side's job id. */
   async askEach(requestOf: (side: Side) => Request, adapt: (seen: Seen) => Seen = (seen) => seen): Promise<Both> {
     const request = requestOf(this.ours)
     const [theirs, ours] = await Promise.all(this.sides.map((side) => this.#send(side, requestOf(side))))
@@ -157,7 +157,7 @@ export class Pair {
     this.#tally.findings.push({ ...exchange, difference, curl: asCurl(request, this.ours.address, CREDENTIALS) })
   }
 
-  /** Compares what jobs left behind like responses: by name, with the same allowed differences. */
+  /** Compares what jobs left behind as if it were a response: by name, and with the same allowed differences. */
   compareFacts(name: string, factsOf: (side: Side) => unknown): void {
     const [theirs, ours] = this.sides.map((side) => {
       const text = JSON.stringify(factsOf(side), null, 1) ?? 'undefined'
@@ -166,7 +166,7 @@ export class Pair {
     this.compare({ method: 'JOB', path: `/${name}` }, theirs!, ours!)
   }
 
-  /** Sends the request to both without comparing, to reach a state. */
+  /** Sends the request to both sides without comparing the responses. Use this to set up a state. */
   async quietly(request: Request): Promise<void> {
     await Promise.all(this.sides.map((side) => this.#send(side, request)))
   }
@@ -250,7 +250,7 @@ export class Pair {
           `the jobs of ${side.name} to end`,
           async () => {
             const jobs = await this.jobs(side)
-            // Scrapyd can have started one between the list and the cancel.
+            // Scrapyd can have started a job between the list and the cancel.
             for (const { id, project } of [...jobs.pending, ...jobs.running]) {
               await this.#send(side, post('cancel.json', { project, job: id, signal: 'KILL' }))
             }

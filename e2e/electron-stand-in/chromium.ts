@@ -6,7 +6,7 @@ import { toAppUrl } from './address.ts'
 import { answerFromApp, isPermissionGranted } from './session.ts'
 
 let opening: Promise<BrowserContext> | null = null
-/** Whether the browser is closing. A page that then fails to open is no error. */
+/** Whether the browser is closing. If so, a page that fails to open is not an error. */
 export let isClosing = false
 
 /** The browser for all windows. The test gets its debugging address over the process channel. */

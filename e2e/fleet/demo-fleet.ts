@@ -18,8 +18,7 @@ const SPIDERS = {
 } as const
 
 /**
- * The number of jobs of each spider. Each job starts a Python process that imports Scrapy, which takes seconds of CPU
- * time.
+ * The number of jobs per spider. Each job starts a Python process that imports Scrapy, which takes seconds of CPU time.
  */
 export type Round = Record<keyof typeof SPIDERS, number>
 
@@ -31,7 +30,7 @@ export interface DemoFleet {
   queueRound(round: Round): Promise<Job[]>
   jobs(): Promise<Job[]>
   untilEnded(count: number): Promise<Job[]>
-  /** The jobids that the spiders of all rounds wrote when they started, in this order. */
+  /** The jobids that the spiders of all rounds wrote when they started, in the order of their starts. */
   touched(): string[]
   stop(): Promise<void>
 }
@@ -93,8 +92,8 @@ export function expectedOutcome(job: Job): JobStatus {
 }
 
 /**
- * Resolves to the number of runs on the node and the maximum number of concurrent ones, by the node's own record of
- * starts and ends.
+ * Resolves to the number of runs on the node and the maximum number of concurrent ones, according to the node's own
+ * record of starts and ends.
  */
 export async function mostAtOnce(scrapyd: Scrapyd): Promise<{ runs: number; mostAtOnce: number }> {
   const response = await fetch(`${scrapyd.url}listjobs.json?project=demo`)

@@ -181,7 +181,7 @@ export const CHART_CASES: Record<string, (world: { cluster: Cluster }) => Promis
       const claims = await listOf<Resource & { status: { phase: string } }>(cluster, 'api/v1', 'persistentvolumeclaims')
       assert.deepEqual(namesOf(claims), [`data-${ENGINE}-0`, ...scrapyds.map((name) => `data-${name}`)])
       assert.ok(claims.every(({ status }) => status.phase === 'Bound'))
-      // Discovery reads the names under which the nodes are drained and activated.
+      // Discovery must report exactly these names, because nodes are drained and activated by name.
       const found = await until(
         'the Scrapyds',
         () => hostsOf(cluster, SCRAPYD),
@@ -191,7 +191,7 @@ export const CHART_CASES: Record<string, (world: { cluster: Cluster }) => Promis
       assert.deepEqual(found, scrapyds)
       assert.deepEqual(await hostsOf(cluster, ENGINE), [`${ENGINE}-0`])
 
-      // A drain evicts one Scrapyd after the other, and can evict a single engine.
+      // The budgets let a drain evict one Scrapyd at a time, and the only engine.
       await until(
         'the budgets',
         () => listOf<{ status: { disruptionsAllowed: number } }>(cluster, 'apis/policy/v1', 'poddisruptionbudgets'),
@@ -212,7 +212,7 @@ export const CHART_CASES: Record<string, (world: { cluster: Cluster }) => Promis
       // The new workload has another kind but the same name, so Helm removes the old one and creates the new one.
       const scaled = ['engine.autoscaling.enabled=true', 'scrapyd.keda.enabled=true', 'ingress.enabled=true']
       await helm('upgrade', RELEASE, CHART, ...setting([...POSTGRES, ...scaled, 'ingress.host=deck.example.org']))
-      // Without a number of replicas there is one pod, until the autoscaler requests its minimum.
+      // Without a number of replicas, Kubernetes starts one pod. The autoscaler then requests its minimum.
       await untilReady(cluster, 'deployments', ENGINE, 2)
       const sets = await listOf(cluster, 'apis/apps/v1', 'replicasets')
       assert.ok(sets.length > 0)

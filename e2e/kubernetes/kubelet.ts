@@ -150,7 +150,7 @@ export async function startKubelet(options: {
         }
         for (const pod of listed.items) consider(pod)
       } catch {
-        // The API server restarts: a kubelet waits for it.
+        // The API server is restarting. A kubelet waits for it.
       }
       await new Promise((resolve) => setTimeout(resolve, 150))
     }

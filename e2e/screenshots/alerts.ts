@@ -64,7 +64,7 @@ export async function fillAlerts({ client }: Service): Promise<void> {
   )
   const failing = (await firing()).filter(({ ruleName }) => ruleName === 'A spider of shop fails')
   await client.alerts.acknowledge({ ids: failing.map(({ id }) => id) })
-  // The alert ends with its rule.
+  // Disabling its rule ends the alert.
   await client.alertRules.update({ ...ending, enabled: false })
 }
 

@@ -8,7 +8,7 @@ export interface PicturedEngines {
   stop(): Promise<void>
 }
 
-/** Starts three engines on one database. Then one is killed, another one takes over, and the third follows. */
+/** Starts three engines on one database and kills the leader, so that another engine leads and the third follows it. */
 export async function startEngines(): Promise<PicturedEngines> {
   const names = ['north.example', 'south.example', 'west.example']
   const { engines, stop } = await startSharedEngines(names, { localSlots: 2 })
@@ -34,7 +34,7 @@ export const ENGINE_SCREENS: Record<string, (page: Page) => Promise<void>> = {
   engines: openEngines,
   'engines-nodes': async (page) => {
     await page.goto('#/nodes')
-    // Waits for the new screen, because the screen of engines is visible until then and shows the same names.
+    // Waits for the new screen. Until then, the Engines screen is visible, and it shows the same names.
     await page.getByRole('heading', { name: 'Nodes', level: 1, exact: true }).waitFor()
     await page.getByRole('main').getByText('south.example').first().click()
     await page.getByText('hostname').waitFor()

@@ -151,7 +151,7 @@ export const RESULT_SCREENS: Record<string, (page: Page) => Promise<void>> = {
   running: (page) => page.goto('#/running').then(() => {}),
   'job-progress': async (page) => {
     await page.goto(`#/jobs?job=${running[0]}&tab=stats`)
-    // The chart appears after two whole minutes of the clock.
+    // The chart appears after two full minutes.
     await page.getByText('Pages per minute').waitFor({ timeout: 150_000 })
   },
   'job-timeline': (page) => page.goto(`#/jobs?job=${prices}`).then(() => {}),

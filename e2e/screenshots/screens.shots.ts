@@ -174,7 +174,7 @@ async function findLimitedJob(status: 'running' | 'failed'): Promise<string> {
 const SCREENS: Record<string, (page: Page) => Promise<void>> = {
   overview: (page) => page.goto('#/').then(() => {}),
   jobs: async (page) => {
-    // Selects by id: at 720 px, the table may not have rendered its row.
+    // Selects by id, because at 720 px the table may not have rendered the row.
     const { jobs } = await service.client.jobs.list({ status: ['failed'], project: 'shop', limit: 1 })
     await page.goto(`#/jobs?job=${jobs[0]?.id}`)
   },

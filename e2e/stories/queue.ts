@@ -69,8 +69,8 @@ export async function retryWhatFails(page: Page): Promise<void> {
 }
 
 /**
- * A node dies during a run. The job's state is unknown. It is run elsewhere by hand and then reports that it may have
- * run twice.
+ * A node dies during a run, so the job's state is unknown. A user runs the job elsewhere, and it then shows that it may
+ * have run twice.
  */
 export async function runElsewhere(page: Page, node: Scrapyd, client: Client): Promise<void> {
   const { nodes } = await client.nodes.list()

@@ -77,7 +77,7 @@ export async function seeClockChanges(page: Page): Promise<void> {
   )
   await page.getByRole('button', { name: 'run twice' }).click()
   await expect(changes.filter({ hasText: 'clocks go back' })).toContainText('both occurrences run')
-  // If the list reaches the change, the runs themselves have badges, from the day before it on.
+  // If the list of next runs includes the clock change, its runs also have badges, from the day before the change on.
   await expression.fill('30 2 27-28 3 *')
   await page.getByRole('button', { name: 'run at the change' }).click()
   await expect(page.getByRole('table', { name: 'Next runs' }).getByText('moved by clock change').first()).toBeVisible()

@@ -24,8 +24,8 @@ export async function runInDirectory<Result>(
 }
 
 /**
- * Prints the report and, as its last line, the result as JSON. Exits with 1 on any complaint. The first signal
- * shuts the run down in order; a second one ends it immediately (the exit handlers kill).
+ * Prints the report and, as its last line, the result as JSON. Exits with 1 on any complaint. The first signal shuts
+ * the run down in an orderly way. A second one ends it immediately (the exit handlers kill).
  */
 export async function runAsCommand(
   work: (signal: AbortSignal) => Promise<{ report: string; result: { complaints: readonly string[] } }>

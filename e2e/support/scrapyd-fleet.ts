@@ -158,7 +158,7 @@ export async function startScrapyd(options: ScrapydOptions = {}): Promise<Scrapy
 
 const CAN_FORK = process.platform === 'linux'
 /**
- * The socket names of parents of spiders, by version. The parents end with this process, because it holds their
+ * The socket names of the Pythons that fork spiders, by version. They end with this process, because it holds their
  * stdin.
  */
 const parents = new Map<ScrapydVersion, string>()
@@ -241,7 +241,7 @@ function signalGroup(group: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-group, signal)
   } catch (error) {
-    // All processes of the group have ended.
+    // ESRCH means that all processes of the group have ended.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
   }
 }

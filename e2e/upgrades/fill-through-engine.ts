@@ -203,14 +203,12 @@ export async function fillThroughEngine(dataDirectory: string, clock: FakeClock)
   await until(async () => (await client.schedules.get({ id: second.id })).backfill?.fired === 2)
   await client.schedules.setPaused({ ids: [second.id], paused: true })
 
-  // --- crawl orders: one job, one schedule that remembers its order (the queue is paused)
-  // ---------------------------
+  // --- crawl orders: one job, and one schedule that remembers its order (the queue is paused) ---------------------
   const order = { user_id: 'ann', project: shop.project, spider: shop.spiders[0]!, start_urls: ['https://a.example/'] }
   await client.crawl({ ...order, params: { pages: 3 } })
   await client.crawl({ ...order, params: { nested: { a: [null] } }, interval: '0 9 1 1 *', zone: 'Europe/Berlin' })
 
-  // --- a pin, defaults with a secret, and jobs that use them, leave one out or have their own variables
-  // -------------
+  // --- a pin, defaults with a secret, and jobs that use the defaults, omit one or override one --------------------
   const env = { REGION: 'eu', API_KEY: 'of the defaults' }
   await client.projects.changeSettings({
     project: shop.project,

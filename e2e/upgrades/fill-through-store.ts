@@ -169,7 +169,7 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
     sizes: { rawBytes: kept.rawBytes, storedBytes: kept.packedBytes }
   })
 
-  // --- what logs say, what is unusual, what retention keeps ----------------------------------------------------------
+  // --- log figures and errors, findings, storage policy -------------------------------------------------------------
   const error = {
     fingerprint: 'f1',
     title: 'KeyError: <text>',
@@ -208,7 +208,7 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
   const start = anAttemptStart(external, { jobid: 'brought', nodeId, entry: entry('Adopted') })
   await store.recordRuns([{ job: external, start, changes: [] }])
 
-  // --- an end that a chain has not handled yet, an end that triggers nothing -----------------------------------------
+  // --- an end that a chain has not handled yet, and one that triggers nothing ---------------------------------------
   await end(await begin({ spider: 'reports' }), 'succeeded')
   await end(await begin({ spider: 'reports' }), 'failed')
 
@@ -229,8 +229,7 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
   const claim = { scope: 'key of a client', key: 'order-2', fingerprint: 'f2', begunBy: 'an engine', nowMs }
   await store.claimAnswer({ ...claim, expiresAtMs: nowMs + DAY_MS, quota: { ofScope: PLENTY, ofAll: PLENTY } })
 
-  // --- deliveries: one delivered, one given up, the rest wait
-  // -----------------------------------------------------
+  // --- deliveries: one delivered, one given up, the others waiting --------------------------------------------------
   for (const { id, name } of await store.listWebhooks()) {
     const waiting = await store.listDeliveries(id, { state: 'waiting', before: null, limit: 2 })
     const state = name === 'down' ? ('dead' as const) : ('delivered' as const)

@@ -113,7 +113,7 @@ export function checkSends(history: History): Violation[] {
     const ours = [...live.values()].filter((one) => one.attempt.nodeId === attempt.nodeId && !one.isFinishing)
     const jobids = new Set(ours.map((one) => one.attempt.jobid))
     const strangers = (listed.get(host) ?? []).filter((jobid) => !jobids.has(jobid))
-    // Jobs of ours that ended after the node listed them do not count as strangers either.
+    // Our own jobs that ended after the node listed them are not strangers either.
     const surely = strangers.filter((jobid) => !isOurs(jobid))
     if (ours.length + surely.length > most) {
       complain(

@@ -126,7 +126,7 @@ export function checkJobs(history: History): Violation[] {
       const isBefore = NEVER_SENT.test(job.reason ?? '')
       if (!isBefore && !wasAsked) complain('outcome', `cancelled (${job.reason}), and nobody asked for it`)
       const ranAll = attempts.filter((attempt) => runsOf(attempt).length > 0)
-      // The job is flagged, so the engine knows that it may have run.
+      // If the job is flagged, the engine knows that it may have run.
       if (isBefore && !job.mayHaveRunTwice && ranAll.some(({ result }) => result !== 'failed' && result !== 'lost')) {
         complain('outcome', `${job.reason}, but it ran`)
       }
@@ -214,7 +214,7 @@ export function checkJobs(history: History): Violation[] {
       if (state === 'ended' && result === null) complain('timeline', `attempt ${number} ended without a result`)
   }
 
-  /** Checks only unflagged jobs, without attempts that we had to consider lost. */
+  /** Considers only unflagged jobs, and no attempts whose result is `lost` or `absent`. */
   function checkOverlaps(): void {
     const exclusive = history.jobs.filter(({ noOverlap }) => noOverlap)
     const runs = exclusive.flatMap((job) =>

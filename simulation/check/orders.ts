@@ -6,9 +6,9 @@ export function checkOrders(history: History): Violation[] {
 }
 
 /**
- * If a command with a key is sent after the response to an earlier one with the same key, both must yield the same
- * job within the time to live of the earlier one, and different jobs after it. Skips stories in which our wall clock
- * jumps.
+ * Compares two commands with the same key if the second one was sent after the response to the first. Within the first
+ * command's time to live, both must return the same job, and after it, different jobs. Skips stories in which our wall
+ * clock jumps.
  */
 function checkDedupe(history: History): Violation[] {
   const violations: Violation[] = []
@@ -56,7 +56,7 @@ function checkDedupe(history: History): Violation[] {
   return violations
 }
 
-/** No job is sent between the response to a pause and the next command that could have lifted it. */
+/** No job is sent between the response to a pause and the next command that can have lifted it. */
 function checkPauses(history: History): Violation[] {
   const violations: Violation[] = []
   const projectOf = new Map(history.jobs.map(({ id, project }) => [id, project]))

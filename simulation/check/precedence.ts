@@ -4,12 +4,12 @@ import type { StoredJob } from '../../src/engine/model/records.ts'
 import type { Belief, History, Violation } from '../work/history.ts'
 import { orderedJobs } from './orders.ts'
 
-/** A plan made this long after the acknowledgment of a command takes the command into account. */
+/** A plan made this long after the acknowledgment of a command takes that command into account. */
 const GRACE_MS = 100
-/** How often another project may go first, because shares and eggs change while a plan is carried out. */
+/** How often another project is allowed to go first, because shares and eggs change while a plan is carried out. */
 const PASSED_OVER_MAX = 3
 
-/** A job that certainly waits unhindered, until its first attempt or the next command that can affect it. */
+/** A job that is ready to be sent, until its first attempt or the next command that can affect it. */
 interface Waiting {
   job: StoredJob
   priority: number
@@ -21,14 +21,14 @@ interface Waiting {
 }
 
 /**
- * Checks which job goes first (docs/promises.md, 3), in cases that the checker can decide. `first` certainly waits:
- * its command is acknowledged, it has not been sent, no time, dependency, overlap or expiry holds it back, and only
+ * Checks which job goes first (docs/promises.md, 3), in cases that the checker can decide. A job is certainly waiting
+ * if its command is acknowledged, it has not been sent, no time, dependency, overlap or expiry holds it back, and only
  * commands that set its priority or place have affected it.
  *
- * No job of its lane (project, version, spider, placement) starts that has a lower priority, or the same priority
- * and a later place in the queue. If its project has no live job, no other project with a live job starts more than
- * PASSED_OVER_MAX jobs of the same or lower priority on nodes that took its own jobs of that lane before, whatever
- * the weights. Limits and pauses make this undecidable.
+ * While it waits, no job of its lane (project, version, spider, placement) may start with a lower priority, or with the
+ * same priority and a later place in the queue. If its project has no live job, other projects that have live jobs may
+ * together start at most PASSED_OVER_MAX jobs of the same or lower priority on nodes that have accepted jobs of the
+ * waiting job's lane, whatever the weights. Limits and pauses make this undecidable.
  */
 export function checkPrecedence(history: History): Violation[] {
   const violations: Violation[] = []

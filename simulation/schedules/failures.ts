@@ -2,7 +2,9 @@ import type { Expectation, Expected } from './expected.ts'
 import { isPausedAt, type Journal, livingSince } from './journal.ts'
 import type { PlannedSchedule } from './plan.ts'
 
-/** The time limit for pausing a schedule that failed too often, from an end or the start of an engine. */
+/**
+ * How soon a schedule that failed too often must be paused, counted from the end of a job or the start of an engine.
+ */
 const PAUSED_WITHIN_MS = 1_000
 
 /** Checks that each recorded pause due to failures had its cause, and that each cause led to a pause. */

@@ -1,12 +1,12 @@
-/** What happened around the engine, in monotonic time. Besides the plan, the only input of the calculation. */
+/** What happened around the engine, in monotonic time. The calculation uses only this and the plan. */
 export interface Journal {
   /** `landed`: if the engine died while writing, the schedules whose rows were written at that time. */
   lives: { fromMs: number; untilMs: number; landed: Set<string> | null }[]
   /** From `fromMs` on, the wall clock shows monotonic time plus this offset. */
   walls: { fromMs: number; offsetMs: number }[]
   /**
-   * By time of the jump: when a running engine noticed that the clock was set ahead, which is at the first row that
-   * it wrote.
+   * When a running engine noticed that the clock was set ahead, by time of the jump. It notices at the first row that
+   * it writes.
    */
   notices: Map<number, number>
   /** Cancels that were requested when the engine died. */
@@ -47,7 +47,7 @@ export function isPausedAt(journal: Journal, scheduleId: string, atMs: number): 
   )
 }
 
-/** Returns when an engine that knows of an event has lived this long without interruption, or null if none has. */
+/** Returns the first time at which an engine has lived for `forMs` since `atMs` without interruption, or null. */
 export function livingSince(journal: Journal, atMs: number, forMs: number): number | null {
   for (const { fromMs, untilMs } of journal.lives) {
     const dueMs = Math.max(fromMs, atMs) + forMs

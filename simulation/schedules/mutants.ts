@@ -205,7 +205,7 @@ export const MUTANTS: ScheduleMutant[] = [
             return lateMs > 30_000 && lateMs <= 60_000
           })
           if (!isBetween) return judge(moments, settings, around)
-          // Judges all nominal times half a minute late, with a window that is longer by the same time.
+          // Judges all nominal times half a minute late, and extends the catch-up window by the same amount.
           const catchUpWindowSeconds = settings.catchUpWindowSeconds + 30
           return judge(moments, { ...settings, catchUpWindowSeconds }, { ...around, nowMs: around.nowMs + 30_000 })
         }

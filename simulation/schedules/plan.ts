@@ -193,7 +193,7 @@ function planRule(chance: Chance, beginsAtMs: number, durationMs: number): Rule 
 }
 
 const SLOT_MS = 3 * HOUR_MS
-/** The time after which the event of a slot has no effect any more. */
+/** The time after which the event of a slot has no more effect. */
 const QUIET_AFTER_MS = 145 * MINUTE_MS
 export const DISK_FULL_MS = 20 * MINUTE_MS
 

@@ -102,7 +102,7 @@ export const SPIDERS: Record<string, string[]> = { shop: ['prices', 'stock'], bl
 
 class Refusal extends Error {}
 
-/** Removes an egg. Also used to simulate a change of the node's disk without Scrapdeck. */
+/** Removes an egg. The simulation also calls this directly, to delete an egg without Scrapdeck. */
 export function removeEgg(node: SimulatedScrapyd, project: string, version: string): boolean {
   const versions = node.eggs.get(project)
   if (versions?.delete(version) !== true) return false

@@ -76,7 +76,7 @@ export class Nemesis {
         if (node.finished.length > 0) note(`${node.prune(0)} dropped`)
         return
       case 'node froze while listing spiders': {
-        // Makes the next listing slow. An upload, by us or by another client, triggers a listing.
+        // Makes the next listing slow. Any upload, ours or another client's, triggers a listing.
         node.freezeAtNextListing(chance.pick([10_000, 40_000, 70_000, 150_000]))
         for (const project of node.eggs.keys()) for (const version of ['1', '2']) node.forget(project, version)
         return

@@ -364,8 +364,5 @@ export class Operators {
 
 const awake = (life: Life): Promise<void> => new Promise((resolve) => life.run(resolve))
 
-/**
- * Whether it is unknown if the command had an effect, because the database may have made the write without confirming
- * it.
- */
+/** Whether the command may have had an effect, because the database can have made the write without confirming it. */
 const isUnsure = (error: unknown): boolean => (error as { code?: unknown }).code === 'DATABASE_UNUSABLE'

@@ -112,7 +112,7 @@ export class Life {
       setTimer: (delayMs, callback) => {
         if (this.isOver) return { cancel() {} }
         const timer = this.#time.after(delayMs, () => {
-          // Another timer that was due during the stall can have cancelled this one.
+          // Another timer that was due during the stall can have cancelled this timer.
           this.run(() => void (this.#timers.delete(timer) && callback()))
         })
         this.#timers.add(timer)

@@ -190,7 +190,7 @@ export class Network {
       headers: request.headers ?? {},
       body: request.body
     }
-    // Sends the page of a proxy instead of the node's response. The node may or may not have received the request.
+    // Sends a proxy's page instead of the node's response. The node may or may not have received the request.
     if (isHtml && this.#chance.happens(0.5)) return this.#delay(() => back.answer(LOGIN_PAGE))
     const arrive = () => {
       const node = this.#nodes.get(host)!

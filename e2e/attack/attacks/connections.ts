@@ -23,7 +23,7 @@ async function holdOpen(target: Target, [line, rest]: [string, string], wanted: 
         socket.write(beginning)
         sockets.push(socket)
       } catch {
-        // A limit on connections refuses the connection.
+        // The service limits its connections and refused this one.
         closed += 1
       }
     }
@@ -92,7 +92,7 @@ export const connectionAttacks: Attack[] = [
       name: `60,000 requests of ${who}, sent ahead on one connection`,
       door: 'http',
       async run({ attacker, scale }) {
-        // At least 3,000 requests, which fill two packets, because Node emits all requests of a packet together.
+        // At least 3,000 requests, which fill two packets. Node emits all requests of one packet together.
         const count = Math.max(3_000, 60_000 * scale)
         const ask = `GET /x HTTP/1.1\r\nHost: ${attacker.host}\r\n${authorization}\r\n`
         const sent = attacker.sendRaw(ask.repeat(count), 5_000)

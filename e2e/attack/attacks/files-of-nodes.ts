@@ -53,7 +53,7 @@ export const fileAttacks: Attack[] = [
         const jobs = (await client.jobs.list({})).jobs.filter(({ args }) => 'page' in args || 'start_urls' in args)
         const chains = (await client.chains.list({})).chains.filter(({ name }) => name.startsWith('files '))
         const templates = [...mine.flatMap((schedule) => schedule.jobs), ...chains.map(({ run }) => run)]
-        // The check of addresses lets the first six requests through.
+        // The first address passes the check of addresses, so all six requests with it must be accepted.
         const isTried = statuses.slice(0, 6).every((status) => status < ACCEPTED) && chains.length > 1
         return [
           ...statuses.filter((status) => status >= 500).map((status) => `an order was answered ${status}`),

@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { JobId } from '../../../src/shared/contract/index.ts'
 import type { Attack, Target } from '../attack.ts'
 
-/** The limit for the time from a run's end on the node until the service knows its outcome. */
+/** The maximum time between the end of a run on its node and the moment the service knows the outcome. */
 const LONGEST_END_MS = 60_000
 /** How long each run lasts. During this time, the service reads its log for figures. */
 const RUNS_MS = 5_000

@@ -26,7 +26,7 @@ const listed = (project: string, jobid: string, endTime: string | null = null) =
 })
 const LISTS = { claiming: [], pending: [], running: [], finished: [] }
 
-/** Creates a node that uses the protocol of docs/pulling-nodes.md but sends any data. */
+/** Creates a node that uses the protocol of docs/pulling-nodes.md but sends arbitrary data. */
 async function join({ watched: { service } }: Target, name: string) {
   const { node, token } = await service.client.nodes.addPulling({ name, slots: 1, tags: [name] })
   const post = async (path: string, body: object | Uint8Array, over: { token?: string } = {}): Promise<Answer> => {

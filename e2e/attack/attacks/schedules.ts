@@ -97,7 +97,7 @@ export const scheduleAttacks: Attack[] = [
     ['demo', 'ghost'].map(
       (project): Attack => ({
         name: `a firing of ${name}, ${project === 'demo' ? 'deployed' : 'of no project'}`,
-        // Attacks that queue jobs or take long to send are played only in the long form.
+        // Only the long form plays attacks that queue jobs or take long to send.
         isLong: project === 'demo' || name.includes('braces'),
         door: 'rest',
         run: (target) =>

@@ -55,7 +55,7 @@ const items: Scenario = {
     const times = ['Thu, 01 Jan 1970 00:00:00 GMT', 'Fri, 01 Jan 2100 00:00:00 GMT', 'nonsense', '']
     for (const time of times) await pair.ask(get(path, { 'if-modified-since': time }))
     await pair.ask(get(path, { 'if-range': '"x"', range: 'bytes=0-4' }))
-    // Each side has its own time of modification.
+    // The time of modification differs between the sides.
     await pair.askEach((side) =>
       get(path, { 'if-modified-since': { theirs, ours }[side.name].headers['last-modified'] ?? '' })
     )

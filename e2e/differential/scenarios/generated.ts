@@ -17,9 +17,9 @@ interface Waiting {
 }
 
 /**
- * Random requests over few names, so they interact: one adds what another reads and a third deletes. The only slot
- * is held until the end, so scheduled jobs wait. Avoids cases of other scenarios: deletes no project with waiting
- * jobs, and starts no job without its version.
+ * Random requests that use only a few names, so they interact: one adds what another reads and a third deletes. The
+ * only slot is held until the end, so scheduled jobs wait. Avoids cases of other scenarios: deletes no project with
+ * waiting jobs, and starts no job without its version.
  */
 export function generatedScenario(seed: number): Scenario {
   return {

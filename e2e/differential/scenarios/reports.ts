@@ -67,7 +67,7 @@ function compareJob(pair: Pair, jobid: string): void {
   }
 }
 
-/** Returns the lines without times, sizes and measurements. Of statistics, only the names remain. */
+/** Returns the lines without times, sizes and measurements. Keeps only the names of statistics. */
 function logShape(log: string, { directory }: Side): string[] {
   return log
     .replaceAll(directory, '<directory>')
