@@ -2,7 +2,7 @@ import type { DaemonStatus } from './node-client.ts'
 import { backoffMs } from '../runtime/backoff.ts'
 
 export interface CountersSeen {
-  /** Monotonic. */
+  /** Monotonic clock. */
   atMs: number
   running: number
   pending: number
@@ -11,14 +11,11 @@ export interface CountersSeen {
 
 export interface SlotsBelief {
   mostRan: number
-  /** How many jobs were running while others waited and nothing changed. null: the node was never seen full. */
+  /** How many jobs ran in parallel while others waited and nothing changed. null: the node was never seen full. */
   limit: number | null
-  /** The newest proof of the limit. `times` counts consecutive proofs of the same limit. */
+  /** The latest proof of the limit. `times` counts consecutive proofs of the same limit. */
   proof: { atMs: number; waited: number; forMs: number; times: number } | null
-  /**
-   * The current period in which jobs wait or the limit is reached, and nothing changes. null: there is no such
-   * period.
-   */
+  /** The current period without changes in which jobs wait or the limit is reached. null: there is none. */
   still: { sinceMs: number; looks: number; running: number; finished: number; isWaiting: boolean } | null
 }
 
@@ -40,7 +37,7 @@ const MIN_LOOKS = 3
 const MIN_SPAN_MS = 10_000
 // A node that used to run more jobs is probably stuck, so a lower limit takes longer to prove.
 const SHRUNK_SPAN_MS = 10 * 60_000
-// How long after its proof a limit is tested again. This time doubles with each new proof.
+// How long after a proof the limit is tested again. Doubles with each new proof.
 const FIRST_DOUBT_MS = 15 * 60_000
 const LONGEST_DOUBT_MS = 24 * 60 * 60_000
 
@@ -79,7 +76,7 @@ export function learnFromCounters(before: SlotsBelief, seen: CountersSeen): Slot
     : { sinceMs: atMs, looks: 1, running, finished, isWaiting }
   const spanMs = running < mostRan ? SHRUNK_SPAN_MS : MIN_SPAN_MS
   if (!isWaiting || !isLongEnough(next, atMs, spanMs)) return { mostRan, limit, proof, still: next }
-  // A situation that continues after its proof is not a new proof.
+  // One period without changes proves a limit only once.
   const isNews = limit !== running || proof === null || proof.atMs < next.sinceMs
   if (!isNews) return { mostRan, limit, proof, still: next }
   const times = limit === running && proof !== null ? proof.times + 1 : 1
@@ -87,7 +84,7 @@ export function learnFromCounters(before: SlotsBelief, seen: CountersSeen): Slot
   return { mostRan: running, limit: running, proof: found, still: next }
 }
 
-/** Uses the configured number of slots, or else the reported number, or else the learned number. */
+/** Prefers the configured number of slots, then the reported one, then the learned one. */
 export function planCapacity(evidence: {
   setSlots: number | null
   reported?: DaemonStatus['slots']

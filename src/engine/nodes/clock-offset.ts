@@ -1,6 +1,6 @@
 /**
- * A node's clock relative to ours, which we assume to be correct. The Date header of HTTP narrows the offset. Jobs
- * that started between two polls reveal the time zone, which Scrapyd omits from its times. Pure.
+ * A node's clock relative to ours, which we assume to be correct. The HTTP Date header narrows the offset. Jobs that
+ * start between two polls reveal the time zone, which Scrapyd omits from its times.
  */
 export interface ClockEstimate {
   /** Bounds of the node's clock minus ours. null: the node has not sent a Date header. */
@@ -13,7 +13,7 @@ export interface ClockEstimate {
 
 export const UNKNOWN_CLOCK: ClockEstimate = { offset: null, shownMs: null, zoneMinutes: null }
 
-/** The clock of programs on this machine that write local time. `nowMs` determines daylight saving time. */
+/** The clock estimate for programs on this machine that write local time. `nowMs` determines daylight saving time. */
 export function ownClock(nowMs: number): ClockEstimate {
   return {
     offset: { lowMs: 0, highMs: 0, atMs: nowMs },
@@ -28,13 +28,13 @@ const DATE_RESOLUTION_MS = 1_020
 // drifting clock.
 const DRIFT_PER_MS = 0.000_2
 const SHOWN_STEP_MS = 50
-// All time zones since 1972 are multiples of this.
+// All UTC offsets since 1972 are multiples of this.
 const ZONE_STEP_MINUTES = 15
 const ZONE_MAX_MINUTES = 14 * 60
 // The time that Scrapyd records differs slightly from the time at which we see the job (poll interval, network).
 const ZONE_SLACK_MS = 60_000
 
-/** Applies the Date header of one response. Restarts the range if one of the clocks was set. */
+/** Applies the Date header of one response. Starts a new range if either clock was set. */
 export function refineByDate(
   before: ClockEstimate,
   seen: { dateMs: number | null; askedAtMs: number; arrivedAtMs: number }

@@ -34,7 +34,7 @@ export interface NodeStatus {
   /** How many slots our attempts held when these counters arrived. All other jobs on the node are external. */
   oursWhenCounted: number
   external: { pending: SeenJob[]; running: SeenJob[] }
-  /** What the latest inventory lists beyond the limits (list-limits.ts), phrased to follow "it lists". */
+  /** Describes what the latest inventory lists beyond the limits (list-limits.ts), phrased to follow "it lists". */
   excess: string | null
   latencyMs: number | null
   lastSeenAtMs: number | null
@@ -300,7 +300,7 @@ export class Fleet {
   #learnClock(node: FleetNode, snapshot: Snapshot): void {
     const { status, snapshotAtMs, runsSeen } = node
     node.runsSeen = new Set(snapshot.running.map(({ jobid }) => jobid))
-    // A local run may end before we ever see it running, so we use the machine's own clock.
+    // A local run can end before a poll sees it running, so we use the machine's own clock.
     if (node.client.traits.runsHere) status.clockEstimate = ownClock(this.#options.clock.nowMs())
     if (snapshotAtMs === null || node.client.traits.runsHere) return
     const beforeMs = this.#options.clock.nowMs()

@@ -58,7 +58,10 @@ export class InventoryQuota {
   }
 }
 
-/** The external jobs for clients, with invisible characters in names made visible. `isShownAs` finds such a job. */
+/**
+ * The external jobs for clients, with invisible characters in names made visible. `isShownAs` recognizes a job by its
+ * shown name.
+ */
 export function shownExternal({ running, pending }: { running: SeenJob[]; pending: SeenJob[] }): {
   running: SeenJob[]
   pending: SeenJob[]

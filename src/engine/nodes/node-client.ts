@@ -20,7 +20,7 @@ export interface NodeClient {
   /** Why an accepted job has not started, phrased to follow the node's name. null or absent: not known. */
   whyPending?(jobid: string): string | null
   readonly tunnel?: Pick<TunnelUse, 'status' | 'watch'> | undefined
-  /** Optional early notification of changes, which polls find anyway. Stops with `close`. */
+  /** Optional: reports changes before a poll finds them. Stops with `close`. */
   watchJobs?(onChange: () => void): void
   /** Lets the node delete ended runs for which `isNeeded` is false. Absent: the node keeps nothing for us. */
   release?(isNeeded: (jobid: string) => boolean): void
@@ -98,7 +98,7 @@ export interface SeenJob {
   pid: number | null
   startTime: string | null
   endTime: string | null
-  /** null: the node does not report it, as Scrapyd. */
+  /** null: the node, like Scrapyd, does not report it. */
   exit: SeenExit | null
   /** Our job, if its process has ended but a process that it started keeps the run listed. */
   heldOf?: JobId | undefined

@@ -45,7 +45,7 @@ export const SCRAPYD_TRAITS: NodeTraits = {
   runsHere: false
 }
 
-/** A pulling node. Its journal remembers all jobs, unless the journal is newer than the run (pulling-node.ts). */
+/** A pulling node. Its journal remembers all jobs sent after the journal began (pulling-node.ts). */
 export const PULLING_TRAITS: NodeTraits = { ...SCRAPYD_TRAITS, setsEnvironment: true }
 
 export const LOCAL_TRAITS: NodeTraits = {

@@ -60,8 +60,8 @@ export class Observer {
   #longCalls = 0
   #lastCounters = ''
   /**
-   * When the last poll received a response or failed. The interval starts then, and not after the response was
-   * stored.
+   * When the last poll received a response or failed. The next interval starts at this time, not when the response has
+   * been stored.
    */
   #heardAtMs = 0
   #lastSnapshotAtMs = Number.NEGATIVE_INFINITY

@@ -120,7 +120,9 @@ export async function openNodes(opened: AsyncDisposableStack, options: NodesOpti
   }
 }
 
-/** The engine with the local node's runs and logs from before the store was shared (copy-store): the first leader. */
+/**
+ * The engine that holds the former local node's runs and logs: the first leader after copy-store. null: there are none.
+ */
 async function findFormerLocalEngine({ name }: Leadership, store: Store): Promise<string | null> {
   if (!(await store.listNodes()).some(({ id }) => id === LOCAL_NODE_ID)) return null
   const known = await store.getSetting('local.engine')

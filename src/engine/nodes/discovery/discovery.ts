@@ -51,7 +51,7 @@ export interface DiscoveryOptions {
 /** How long we wait after a file change, because writers often make several changes in a row. */
 const FILE_SETTLES_MS = 300
 /**
- * The share of the interval by which a refresh randomly comes earlier or later, so that sources that were created
+ * Each refresh comes earlier or later by up to this share of the interval, at random, so that sources that were created
  * together do not always refresh together.
  */
 const JITTER_SHARE = 0.1

@@ -18,7 +18,7 @@ const FAILURES: Record<string, 'nodes.file_missing' | 'nodes.file_forbidden' | '
 }
 
 /**
- * Reads the file when it has not changed for a second, because a half-written file lists only some of the nodes.
+ * Reads the file once it has not changed for a second, because a half-written file lists only some of the nodes.
  * Rejects with BAD_INPUT.
  */
 export async function readNodeFile(path: string, clock: Clock): Promise<string> {
@@ -38,7 +38,7 @@ async function readAtRest(path: string, clock: Clock): Promise<string | null> {
     const before = await file.stat()
     if (before.size > SIZE_MAX_BYTES)
       throw refused(sentence('nodes.file_too_large', { path, megabytes: SIZE_MAX_BYTES / 1024 / 1024 }))
-    // A time far ahead of our clock comes from another machine and proves nothing.
+    // A modification time far in the future comes from another machine's clock and proves nothing.
     if (Math.abs(clock.nowMs() - before.mtimeMs) < AT_REST_MS) return null
     const bytes = await file.readFile()
     const after = await file.stat()

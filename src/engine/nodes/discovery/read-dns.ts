@@ -36,7 +36,7 @@ export async function readDns(source: DnsSource, resolver: NameResolver): Promis
   const nodes = new Map<string, FoundNode>()
   const problems: string[] = []
   for (const { host, port, name } of hosts) {
-    // Third parties control DNS records, so we accept a plain host and no other part of a URL.
+    // Third parties control DNS records, so we accept only a plain host.
     if (!isHost(host.toLowerCase())) {
       problems.push('one of its records has no host')
       continue

@@ -142,7 +142,7 @@ export class KubernetesApi {
       const target = location === undefined ? null : showUnseen(String(location).slice(0, 200))
       return failure('http', say('node_error.redirects_all', { label, target }), 'no')
     }
-    // A Status object from the API proves that nothing was created. A page from a proxy proves nothing.
+    // A Status object below 500 comes from the API and proves that nothing was created. A proxy's page proves nothing.
     const delivered = parsed.success && status < 500 ? 'no' : 'unknown'
     const isRefusal = status === 422 || (status === 400 && parsed.success)
     const answered = { label, path, status, reason, why }

@@ -52,7 +52,7 @@ export class CredentialFiles {
   /** Checks the target of a link, because Kubernetes projects tokens as links inside their directory. */
   async #realPath(path: string): Promise<string> {
     const directories = [...this.#directories, ...(await realPaths(this.#directories))]
-    // We do not even resolve paths outside, because the result would reveal which files exist.
+    // Paths outside these directories are not even resolved, because the result would reveal which files exist.
     if (!directories.some((directory) => isBelow(directory, resolve(path)))) throw this.#elsewhere(path)
     const real = await realpath(path)
     const never = [...this.#never, ...(await realPaths(this.#never))]

@@ -16,8 +16,8 @@ export interface LinkedEgg {
 }
 
 /**
- * How long a link is valid, because a pod can wait for capacity for hours. Most links expire earlier, when their
- * run ends.
+ * How long a link is valid: long, because a pod can wait hours for capacity. Most links expire earlier, when their run
+ * ends.
  */
 const VALID_MS = 24 * 60 * 60_000
 const LONGEST_TOKEN = 4_000

@@ -22,8 +22,8 @@ export interface ManifestParts {
 }
 
 /**
- * The name of a run's Job. It depends only on the run, so a repeated request cannot start the run twice. Job names
- * must be shorter than jobids can be, so a hash makes the name unique and the rest makes it readable.
+ * The name of a run's Job. It depends only on the run, so a repeated request cannot start the run twice. A jobid can be
+ * too long for a Job name, so a shortened jobid keeps the name readable and a hash makes it unique.
  */
 export function jobNameOf({ project, jobid }: Pick<ScheduleRequest, 'project' | 'jobid'>): string {
   const hash = createHash('sha256').update(`${project}\n${jobid}`).digest('hex').slice(0, 20)

@@ -7,8 +7,8 @@ const AGAIN_MS = 2_000
 const LINE_MAX = 4_000_000
 
 /**
- * Watches a node's pods only to find out early that a new list is due. It reads nothing else from the events, so a
- * watch that hangs, misses events or ends with 410 costs no more than the usual wait for the next list.
+ * Watches a node's pods only to learn early that a new list is due. It reads nothing else from the events, so a watch
+ * that hangs, misses events or ends with 410 costs no more than the usual wait for the next list.
  */
 export async function watchPods(options: {
   api: KubernetesApi
@@ -41,7 +41,7 @@ export async function watchPods(options: {
           signal
         )
       } catch {
-        // The lists show whether the cluster responds, and the next watch starts from them.
+        // The next list shows whether the cluster responds.
       }
     }
     await sleep(clock, AGAIN_MS, signal).catch(() => {})

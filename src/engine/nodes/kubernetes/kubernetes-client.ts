@@ -238,7 +238,10 @@ export class KubernetesClient implements NodeClient {
     }
   }
 
-  /** Handles a refusal after a request with an unknown outcome, because the earlier request may have arrived. */
+  /**
+   * Checks whether the object exists after a refusal, because an earlier request with an unknown outcome may have
+   * created it.
+   */
   async #settled(failure: NodeError, path: string, manifest: Manifest): Promise<NodeError> {
     const found = await this.#api.ask({ path: `${path}/${manifest.metadata.name}` }).catch(() => null)
     return withDelivery(failure, found?.status === 404 ? 'no' : 'unknown')
@@ -467,7 +470,9 @@ export class KubernetesClient implements NodeClient {
     this.#isStale = true
   }
 
-  /** Removes only our finalizer, because Kubernetes has its own. `test` fails after a concurrent change. */
+  /**
+   * Removes only our finalizer, because Kubernetes adds others. The `test` operation fails after a concurrent change.
+   */
   async #removeFinalizer({ name, finalizers }: RunPod, signal?: AbortSignal): Promise<void> {
     const at = finalizers.indexOf(FINALIZER)
     if (at === -1) return

@@ -157,7 +157,7 @@ function worded(reason: string | null | undefined, message: string | null | unde
   return [reason ?? '', text].filter((part) => part !== '').join(': ') || 'no reason given'
 }
 
-/** Lists every started pod. Two pods of one run are reported like a job that a Scrapyd lists twice. */
+/** Lists every started pod. Two pods of one run are reported like a job that a Scrapyd node lists twice. */
 export function toSeenJobs(run: ClusterRun): { list: 'pending' | 'running' | 'finished'; job: SeenJob }[] {
   const { project, spider, jobid } = run
   const none = { project, spider, jobid, pid: null, startTime: null, endTime: null, exit: null }
@@ -172,7 +172,7 @@ export function toSeenJobs(run: ClusterRun): { list: 'pending' | 'running' | 'fi
     }))
 }
 
-/** Formats a time as a Scrapyd in UTC writes it. */
+/** Formats a time like a Scrapyd node whose time zone is UTC. */
 function naive(time: string | null): string | null {
   return time === null ? null : time.replace('T', ' ').replace(/(\.\d+)?Z$/, '')
 }

@@ -39,7 +39,7 @@ import { clearListings, listSpiders } from './pythons/spider-listing.ts'
 import { WarmPool, type WarmStarts } from './warm/warm-pool.ts'
 
 export interface LocalNodeOptions {
-  /** logs/, items/, runs/, work/ and python/ are created in it. */
+  /** Contains logs/, items/, runs/, work/ and python/. */
   directory: string
   resourcesDirectory: string
   /** The maximum number of concurrent spiders. Read at each start, because the operator can change it. */
@@ -61,7 +61,7 @@ export interface LocalNodeOptions {
 }
 
 const FINISHED_KEPT = 1000
-/** How long stopAll waits before it kills spiders. It sends no second INT while the user quits. */
+/** When the user quits, spiders get INT and, after 10 s, KILL. They get no second INT. */
 const QUIT_WAITS_MS: CancelWaitsMs = [10_000, 0, 0]
 
 interface LocalNodeEvents {
@@ -84,9 +84,9 @@ interface LocalNodeParts extends Pick<LocalNodeOptions, 'resourcesDirectory' | '
 }
 
 /**
- * The node inside the engine. Its spiders are child processes that outlive the engine. After a restart, even after
- * kill -9, `open` finds them by their run directories and starts accepted runs that have not started. A jobid is
- * accepted once while its run is remembered (the latest 1,000 ended runs). An `exit` without code and signal means
+ * The node inside the engine. Its spiders are child processes that outlive the engine. After a restart, even after kill
+ * -9, `open` finds them by their run directories and starts accepted runs that have not started. A jobid is accepted
+ * only once while its run is remembered (the latest 1,000 ended runs). An `exit` with neither a code nor a signal means
  * that we did not observe the end of the run: the machine crashed, or the supervisor was killed.
  */
 export class LocalNode implements NodeClient {
@@ -196,7 +196,10 @@ export class LocalNode implements NodeClient {
     return new LocalNode({ ...parts, runs: list })
   }
 
-  /** Why spiders have Scrapdeck's permissions although isolation was preferred. null: not the case. */
+  /**
+   * Why spiders run with Scrapdeck's permissions although isolation was preferred. null: they are isolated, isolation
+   * is off, or nothing can start.
+   */
   get notIsolated(): string | null {
     const { isolation } = this.#parts
     return isolation.problem === null ? isolation.unavailable : null

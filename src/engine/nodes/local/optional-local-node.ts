@@ -29,7 +29,7 @@ export interface LocalNodeSettings extends Pick<LocalNodeOptions, 'pythonPath'> 
   /** From the configuration file. Applied only if changed since the last start, so that changes in the UI persist. */
   configuredSlots?: number
   /**
-   * In Scrapyd's layout. Default: local/ in the data directory (jobs: none). null: not written. `items` can be a
+   * In Scrapyd's layout. Default: local/ in the data directory, without `jobs`. null: not written. `items` can be a
    * URL.
    */
   directories?: { eggs?: string; logs?: string | null; items?: string | null; jobs?: string | null }
@@ -200,7 +200,7 @@ async function applyConfiguredSlots(store: SettingStore, slots: number | undefin
 
 const OF_DESKTOP = 'This computer'
 
-/** Users mostly open a service from another computer, and would take "This computer" to mean that one. */
+/** Users mostly open a service from another computer, and would take "This computer" to mean their own. */
 export function localNodeName(stored: string | undefined, host: LocalNodeSettings['host']): string {
   if (host === 'desktop') return stored ?? OF_DESKTOP
   return stored === undefined || stored === OF_DESKTOP ? 'Local node' : stored

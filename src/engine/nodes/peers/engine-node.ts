@@ -153,7 +153,7 @@ export class EngineNode implements NodeClient {
   }
 
   release(isNeeded: (jobid: string) => boolean): void {
-    // The two nodes of a former local node share a process, so the other node may need what this one releases.
+    // The former local node shares a process with the node that takes jobs, which may still need these runs.
     if (!this.#options.takesJobs) return
     const jobids = this.#ended.filter((jobid) => !isNeeded(jobid))
     const released = jobids.join('\n')
@@ -328,7 +328,8 @@ export class EngineNode implements NodeClient {
     if (sent === undefined) {
       if (status === 421) return failure('http', say('node_error.engine_of_others', { label }), 'no')
       const said = say('node_error.engine_status', { label, endpoint, status })
-      // An engine that lacks this path, is starting or is stopping has not acted on the request.
+      // The engine did not act on the request: it rejected the login (401), lacks this path (404), or was not ready
+      // (503).
       const isUndone = [401, 404, 503].includes(status)
       const gateway = kindOfGateway(status)
       const error = failure(gateway ?? 'http', said, isUndone ? 'no' : 'unknown')

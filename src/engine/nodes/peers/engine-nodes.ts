@@ -6,7 +6,7 @@ import { type Clock, Timers } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 
 const LOOK_EVERY_MS = 2_000
-/** How long engines must share a name before we report it: longer than a killed process still appears alive. */
+/** How long engines must share a name before we report it: longer than a killed process appears to be alive. */
 const NAMESAKES_FOR_MS = 30_000
 
 export interface EnginePlace {
@@ -22,8 +22,8 @@ export interface EngineNodesParts {
 }
 
 /**
- * Finds the engines that have a local node. Each engine becomes a node under its name and remains one while the
- * engine is away.
+ * Finds the engines that have a local node. Each engine becomes a node with the engine's name, even while the engine is
+ * away.
  */
 export class EngineNodes {
   /** Emitted for every engine with a local node, whenever the engines have been listed. */

@@ -21,7 +21,7 @@ export class HostedEggs {
   readonly #directory: string
   #eggs: readonly EggUpload[]
   readonly #mutex = new Mutex()
-  /** Files that no version uses any more, and the runs that can still import from them. */
+  /** Files that no version uses, with the runs that can still import from them. */
   #usedBy: ReadonlyMap<string, readonly string[]> = new Map()
 
   private constructor(directory: string, eggs: readonly EggUpload[]) {
@@ -51,8 +51,8 @@ export class HostedEggs {
   }
 
   /**
-   * Stores an egg if `check` resolves for its file, or else keeps the previous one and rejects. Rejects on a wrong
-   * hash.
+   * Stores an egg if `check` resolves for its file. Otherwise keeps the previous egg and rejects. Also rejects on a
+   * wrong hash.
    */
   async put<T>(egg: EggUpload, content: Readable, check: (path: string) => Promise<T>): Promise<T> {
     // The egg arrives outside the mutex, because a slow sender must not block others.

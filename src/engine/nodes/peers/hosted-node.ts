@@ -276,7 +276,7 @@ async function refusing<T>(work: Promise<T>): Promise<T> {
 }
 
 const FILE = 'hosted.lock'
-/** How long we wait for a lock, because a process that is being replaced may still be closing. */
+/** How long we wait for a lock. A process that is being replaced may still be closing. */
 const WAIT_MS = 10_000
 const PAUSE_MS = 200
 const Holder = z.object({ pid: z.number().int(), startTime: z.string() })

@@ -6,8 +6,8 @@ import { decode, encode, plain, render } from '../../../shared/texts/message.ts'
 import type { SeenJob as SeenByNode } from '../node-client.ts'
 
 /**
- * The path of the leader's requests to the local node of each engine. Engines trust each other, so the bounds of
- * the messages only limit the damage by a broken engine. Both sides ignore unknown fields, because different
+ * The path of the leader's requests to the local node of each engine. Engines trust each other, so the bounds of the
+ * messages only limit the damage that a broken engine can do. Both sides ignore unknown fields, because different
  * versions can run together.
  */
 export const HOSTED_PATH = '/api/engine/v1'

@@ -14,11 +14,11 @@ export interface ClaimFacts {
 export type ClaimVerdict = 'granted' | 'gone' | 'wait'
 
 /**
- * Decides on a claim. The decision is final. Every engine repeats it. Pure.
+ * Decides on a claim. Pure. `granted` and `gone` are final: a later engine decides the same.
  *
- * An earlier engine sent an attempt that is `sending` or `uncertain` without an offer. We do not grant it
- * immediately, because this engine may be concluding that the attempt never arrived. Either the node lists the run
- * in the meantime (isHeldByNode) and the attempt becomes accepted, or the attempt ends and the run is gone.
+ * An attempt that is `sending` or `uncertain` but has no offer was sent by an earlier engine. Its claim must wait,
+ * because this engine may be concluding that the attempt never arrived. Either the node lists the run first
+ * (isHeldByNode) and the attempt becomes accepted, or the attempt ends and the run is gone.
  */
 export function judgeClaim({ isOffered, wasGranted, wasWithdrawn, belief }: ClaimFacts): ClaimVerdict {
   if (wasWithdrawn) return 'gone'

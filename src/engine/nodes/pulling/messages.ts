@@ -28,7 +28,7 @@ export const OpenMessage = z.object({
     .int()
     .min(0)
     .max(2 ** 52),
-  /** false: another node took over its session, and it only checks whether that node is gone. */
+  /** false: another node took over this node's session, and this message only checks whether the other node is gone. */
   isTakeover: z.boolean(),
   /** How far back the node's journal reaches. */
   journalSeconds: Count,
@@ -63,9 +63,9 @@ const ListedRun = RunName.extend({
 })
 export type ListedRun = z.infer<typeof ListedRun>
 
-/** The lists when the node had carried out all commands up to `through`. */
 const Listed = z.array(ListedRun).max(LISTED_MAX.jobs)
 export const ListsMessage = Stamp.extend({
+  /** The node listed its runs after it carried out all commands up to this number. */
   through: Count,
   status: Status,
   claiming: Listed,

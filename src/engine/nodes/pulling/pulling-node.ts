@@ -57,8 +57,7 @@ export interface PullingNodeOptions {
 }
 
 /**
- * The maximum silence of a node that is there. A node polls again immediately, so a longer silence means that it is
- * gone.
+ * The maximum silence of a node that is there. Nodes poll again immediately, so a node that is silent longer is gone.
  */
 const UNHEARD_MS = 8_000
 /** The maximum age of an open request. The node's own limit is shorter, so an older request was lost in transit. */
@@ -74,7 +73,7 @@ const UNCONFIRMED_MAX = 10_000
 const HELD_RETRY_SECONDS = 15
 /** How many of the latest granted or withdrawn runs we remember, in case the node repeats a claim. */
 const REMEMBERED_MAX = 20_000
-/** How much older than a run the journal must be to prove that it knew the run. */
+/** How much older than a run a journal must be to prove that it would contain the run. */
 const JOURNAL_MARGIN_MS = 60_000
 
 interface Session {
@@ -131,7 +130,7 @@ export class PullingNode implements NodeClient {
     this.#options = options
   }
 
-  /** A getter, because each poll reads the traits. */
+  /** Only `remembersAll` is a getter: its value changes, but every poll reads all traits. */
   readonly traits: NodeTraits = Object.defineProperty({ ...PULLING_TRAITS }, 'remembersAll', {
     get: () => this.#remembersAll()
   })
@@ -412,7 +411,7 @@ export class PullingNode implements NodeClient {
     }
   }
 
-  /** Withdraws an offer. A later claim is refused, so the run was not delivered. */
+  /** Withdraws an offer. A later claim is refused, so the run is never delivered. */
   #withdraw(key: string, error: NodeError): void {
     const pending = this.#offers.get(key)
     if (pending === undefined) return
@@ -439,7 +438,9 @@ export class PullingNode implements NodeClient {
     return { cancel: () => timer.cancel() }
   }
 
-  /** Lets the node forget ended runs that we have recorded: two listings had them, and no attempt is live. */
+  /**
+   * Lets the node forget ended runs that we have recorded: two listings contained them, and they have no live attempt.
+   */
   #acknowledge(session: Session, finished: ListedRun[]): void {
     const over = finished.filter((run) => !run.isAcked && this.#options.belief.stateOf(run) === null)
     const runs = over.filter((run) => this.#overOnce.has(keyOf(run)))

@@ -204,7 +204,7 @@ export function createConnection(options: {
         return failure('not_scrapyd', say('node_error.not_http', { label }), 'unknown', error)
       }
       if (/ALERT/.test(code)) {
-        // With TLS 1.3, the rejection arrives only after we wrote the request. The server never read it.
+        // With TLS 1.3, the rejection arrives after we have sent the request, which the server never reads.
         return failure('unreachable', certificateRejected(label, code), 'no', error)
       }
       // With TLS 1.3, servers check a client certificate after our handshake. Some then just hang up.

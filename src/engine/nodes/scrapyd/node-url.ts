@@ -103,7 +103,7 @@ function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '')
 }
 
-/** URLs normalize 0xa9fea9fe, 2852039166 and 169.254.43518 to 169.254.169.254, and ssh would connect there. */
+/** ssh would connect to 169.254.169.254 for 0xa9fea9fe, 2852039166 and 169.254.43518. URL parsing normalizes them. */
 const addressIn = (host: string): string => (isIP(host) === 6 ? host : (URL.parse(`http://${host}`)?.hostname ?? host))
 
 function decode(part: string): string | null {

@@ -1,6 +1,6 @@
 /**
- * The protocol of an OpenSSH client's control socket (PROTOCOL.mux): a greeting, then `proxy`. After that, the
- * socket carries the unencrypted SSH channel messages (RFC 4254) of one connection. Pure.
+ * The protocol of an OpenSSH client's control socket (PROTOCOL.mux): a greeting, then `proxy`. After that, the socket
+ * carries the unencrypted SSH channel messages (RFC 4254) of one connection.
  */
 
 const MUX_HELLO = 0x0000_0001
@@ -54,7 +54,7 @@ export function readGreeting(bytes: Frame): 'hello' | 'ready' | 'other' {
   return type === MUX_PROXY_OK ? 'ready' : 'other'
 }
 
-// In an encrypted packet, the first byte would be the length of the padding.
+// The first byte is the length of the padding, which the control socket does not use.
 const message = (type: number, ...parts: Buffer[]): Buffer => frame(Buffer.from([0, type]), ...parts)
 
 export function openMessage(

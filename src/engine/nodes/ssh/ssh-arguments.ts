@@ -5,8 +5,8 @@ const ALIVE_INTERVAL_SECONDS = 5
 const CONNECT_TIMEOUT_SECONDS = 15
 
 /**
- * These options override ~/.ssh/config: ssh never prompts, checks host keys, forwards and runs nothing else, and
- * reports errors. The user's configuration supplies everything else: keys, agents, jump hosts, known_hosts.
+ * These options override ~/.ssh/config: ssh checks host keys, reports errors, never prompts, and forwards and runs
+ * nothing else. The user's configuration supplies everything else: keys, agents, jump hosts, known_hosts.
  */
 const OPTIONS = [
   'BatchMode=yes',
@@ -27,8 +27,8 @@ const OPTIONS = [
 
 /**
  * The arguments for an ssh process that runs no command. `controlPath`: ssh opens connections on request at this
- * socket. `target`: the standard streams of ssh become a connection to this address. Unless there is a socket, the
- * log of ssh confirms the connection or login.
+ * socket. `target`: the standard streams of ssh become a connection to this address. Without a socket, the log of ssh
+ * confirms the connection or login.
  */
 export function sshArguments(
   host: SshHost,

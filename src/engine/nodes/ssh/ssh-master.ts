@@ -43,8 +43,8 @@ const LOOK_EVERY_MS = 40
 const PLAIN_PATH = /^\/[\w./+-]{0,50}$/
 
 /**
- * Starts an ssh and waits until it accepts connections. No other program can use the tunnel, because only this
- * user can enter the directory of the control socket, and we remove the socket when we are connected.
+ * Starts ssh and waits until it accepts connections. No other program can use the tunnel, because only this user can
+ * enter the directory of the control socket, and we remove the socket when we are connected.
  */
 export const startMaster: StartMaster = async ({ program, host, clock, signal }) => {
   const place = PLAIN_PATH.test(tmpdir()) ? tmpdir() : '/tmp'

@@ -131,7 +131,7 @@ interface Wire {
 
 /**
  * One TCP connection: opening → open → closed, with SSH's flow control in both directions. The server assigns its
- * number when the channel opens, so a channel that was abandoned earlier can be closed only then.
+ * number when the channel opens, so a channel that is abandoned earlier can be closed only after it opens.
  */
 class Channel extends Duplex {
   readonly #wire: Wire

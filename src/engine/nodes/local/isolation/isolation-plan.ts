@@ -8,7 +8,7 @@ export interface Ways {
   sandbox: { bwrap: string; proc: readonly string[] } | null
 }
 
-/** The parts of the system that a sandbox shows. From /etc, only files that say nothing about other programs. */
+/** The parts of the system that a sandbox shows. From /etc, only files that reveal nothing about other programs. */
 const SYSTEM = ['/usr', '/opt/python', '/nix/store', '/gnu/store']
 const SYSTEM_LINKS = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32']
 const SETTINGS = [

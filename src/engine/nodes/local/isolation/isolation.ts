@@ -12,8 +12,8 @@ import { findUserOfRange, ProjectUsers } from './project-users.ts'
 
 const NOTHING = ['/bin/sh', '-c', 'exit 0']
 const TRY_LIMIT_MS = 10_000
-// The ways to provide /proc, the best first. In a container that covers parts of /proc, a new one cannot be
-// mounted. Spiders then have an empty /proc.
+// The ways to provide /proc, the best first. A container that masks parts of /proc does not allow a new mount of it, so
+// spiders there get an empty /proc.
 const PROCS = [
   ['--proc', '/proc'],
   ['--dir', '/proc']
@@ -30,7 +30,7 @@ interface IsolationOptions {
 /** Isolates projects from Scrapdeck and from each other. If `problem` is set, nothing is allowed to start. */
 export class Isolation {
   readonly problem: string | null
-  /** Why preferred isolation is not possible. Spiders run anyway unless `problem` is set. */
+  /** Why the preferred isolation is not possible. Spiders run anyway unless `problem` is set. */
   readonly unavailable: string | null
   readonly #options: IsolationOptions | null
   readonly #ways: Ways | null
@@ -124,8 +124,8 @@ export class Isolation {
   }
 
   /**
-   * Wraps a command that runs untrusted code, such as the installation of packages. The command runs as the user
-   * of `name`, which can write only to `directory` and owns it until `takeBack`.
+   * Wraps a command that runs untrusted code, for example an installation of packages. The command runs as the user of
+   * `name`, which can write only to `directory` and owns it until `takeBack`.
    */
   async command(
     name: string,
@@ -169,7 +169,7 @@ export class Isolation {
     const group = this.#ways?.group ?? null
     const user = await this.#userOf(name)
     if (group === null || user === null) return
-    // Ends processes that were left behind. Sent as this user, the signal reaches no other user's processes.
+    // Ends leftover processes. The signal is sent as this user, so it cannot reach other users' processes.
     await findFailure([...asUser(user, group), '/bin/sh', '-c', 'kill -KILL -1'], this.#options!)
     await takeAll(directory, user, group)
   }
@@ -178,7 +178,7 @@ export class Isolation {
     return this.#users === null ? null : this.#users.of(name)
   }
 
-  /** Allows the users of projects to pass through our directories without listing them. */
+  /** Lets the users of projects pass through our directories but not list them. */
   #letPass(): void {
     const group = this.#ways?.group ?? null
     if (group === null) return
@@ -200,7 +200,7 @@ export class Isolation {
   }
 }
 
-/** Does nothing if the directory already belongs to the user, so it can run again. */
+/** Does nothing if the directory already belongs to the user, so that it can be called again. */
 async function giveAll(directory: string, user: number): Promise<void> {
   if ((await lstat(directory)).uid === user) return
   for (const entry of await readdir(directory, { withFileTypes: true, recursive: true })) {
@@ -210,7 +210,7 @@ async function giveAll(directory: string, user: number): Promise<void> {
 }
 
 /**
- * Works from the top down. When a directory is ours, the user can no longer replace its entries. An entry with a
+ * Works from the top down. Once a directory is ours, the user can no longer replace its entries. An entry with a
  * different owner is a hard link to another user's file and remains unchanged.
  */
 async function takeAll(path: string, user: number, group: number): Promise<void> {
@@ -252,7 +252,7 @@ async function findSandbox(
   return `bubblewrap does not work here (${failure}). It needs user namespaces, which the system or a container may forbid`
 }
 
-/** What a project's user cannot reach because a parent directory denies access. null: nothing. */
+/** Explains what the users of projects cannot reach because a parent directory denies access. null: nothing. */
 async function findClosed(group: number, range: UserRange, options: IsolationOptions): Promise<string | null> {
   const runner = join(options.resourcesDirectory, 'python', 'crawl.py')
   const look = ['/bin/sh', '-c', 'cd "$0" && test -r "$1"', join(options.directory, 'work'), runner]

@@ -21,7 +21,7 @@ export class ProjectUsers {
     this.#ids = ids
   }
 
-  /** Throws if the file is unreadable. Otherwise a project could get the id of another one. */
+  /** Throws if the file is unreadable. Otherwise a project could get another project's id. */
   static open(directory: string, range: UserRange): ProjectUsers {
     const text = readSettingsFile(join(directory, FILE))
     return new ProjectUsers(

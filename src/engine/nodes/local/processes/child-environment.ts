@@ -29,6 +29,6 @@ export function isolatedEnvironment(own: NodeJS.ProcessEnv): Record<string, stri
   const named = Object.entries(childEnvironment(own)).filter(
     ([name]) => name === 'PYTHONIOENCODING' || FOR_ISOLATED.test(name)
   )
-  // Runs get a different HOME. A user without an account has none, and importing some packages requires it.
+  // Runs override HOME. Without HOME, some packages cannot be imported, because the user has no account.
   return { ...Object.fromEntries(named), HOME: '/' }
 }

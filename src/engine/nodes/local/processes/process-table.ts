@@ -16,7 +16,7 @@ export interface ProcessRow {
 }
 
 export interface ProcessTable {
-  /** Reads all wanted processes in one pass. Can omit unwanted ones, except recent ones if `mayBeNew` is set. */
+  /** Reads all wanted processes in one pass, and all recent ones if `mayBeNew` is set. Can return others. */
   read(isWanted: (pid: number) => boolean, mayBeNew: boolean): Promise<ProcessRow[]>
 }
 
@@ -26,9 +26,9 @@ export async function openProcessTable(platform: NodeJS.Platform = process.platf
   return platform === 'darwin' ? { read: async () => parsePs(await runPs()) } : null
 }
 
-/** The number of passes after which a full read finds reused pids. */
+/** Every so many passes, a full read finds reused pids. */
 const WHOLE_EVERY = 30
-/** We learn of a run within this many passes after its first process started. */
+/** The engine learns of a run within this many passes after the run's first process started. */
 const LATELY_PASSES = 5
 
 /** proc(5). A pass costs one readdir plus the reads of the wanted processes. */
@@ -51,7 +51,7 @@ class ProcTable implements ProcessTable {
     const newestOld = mayBeNew ? pass - LATELY_PASSES : pass
     const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
     const asked = pids.filter((pid) => isWhole || isWanted(pid) || (this.#known.get(pid) ?? pass) >= newestOld)
-    // Processes in the first pass may be as old as the machine.
+    // Processes in the first pass can be old, so they do not count as recent.
     this.#known = new Map(pids.map((pid) => [pid, this.#known.get(pid) ?? (pass === 0 ? -LATELY_PASSES : pass)]))
     this.#pass += 1
     const texts = await Promise.all(asked.map((pid) => readFile(`/proc/${pid}/stat`, 'latin1').catch(() => '')))

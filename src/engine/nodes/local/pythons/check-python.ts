@@ -69,8 +69,8 @@ export async function checkPython(
 }
 
 /**
- * A program that prints the version of its Python and whether an import of Scrapy would find a module. It avoids
- * json and importlib.util, because importing them takes as long as the rest. Import finders of the operator's
+ * A program that prints the version of its Python and whether an import of Scrapy would find a module. It avoids json
+ * and importlib.util, which take as long to import as the program needs for its work. Import finders of the operator's
  * packages can lack `find_spec` or throw. Then other finders or the real import decide.
  */
 const LOOK = `

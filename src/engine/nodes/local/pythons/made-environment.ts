@@ -104,7 +104,9 @@ export class MadeEnvironment {
     return this.#failure
   }
 
-  /** Builds within its `turn`. Rejects with PYTHON_MISSING and the text of `failure`, or with the signal's reason. */
+  /**
+   * Builds when `turn` allows it. Rejects with PYTHON_MISSING and the text of `failure`, or with the signal's reason.
+   */
   async build(
     base: { path: string; version: string },
     requirements: string,
@@ -176,7 +178,7 @@ export class MadeEnvironment {
   }
 
   async delete(): Promise<void> {
-    // Removes `complete` first, because a crash in between must leave nothing that looks complete.
+    // Removes `complete` first, because a crash must not leave a directory that looks complete.
     await rm(join(this.directory, 'complete'), { force: true })
     this.#current = null
     for (const build of await this.leftOvers()) await this.#remove(build)

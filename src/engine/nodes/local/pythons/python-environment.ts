@@ -158,7 +158,7 @@ export class PythonEnvironment {
 
 /**
  * The environment that setup creates next to resources/, then the system's Pythons. Never the working directory,
- * because any user could have put a Python there. Programs in the macOS Dock do not have the shell's PATH.
+ * because any user could have put a Python there. Programs started from the macOS Dock do not have the shell's PATH.
  */
 export function findPythons(resourcesDirectory: string): string[] {
   const environments = [pythonIn(join(resourcesDirectory, '..', '.venv'))]

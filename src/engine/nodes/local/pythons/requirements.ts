@@ -19,8 +19,8 @@ export function environmentId(requirements: string, pythonVersion: string): stri
 }
 
 /**
- * What the runner needs and the requirements do not name. Scrapy is not pinned, to avoid conflicts. setuptools is
- * limited to versions below 81, because later versions lack pkg_resources, which many projects import.
+ * Packages that the runner needs and the requirements do not name. Scrapy is not pinned, to avoid conflicts. setuptools
+ * is limited to versions below 81, because later versions lack pkg_resources, which many projects import.
  */
 export function addedRequirements(requirements: string): string[] {
   const named = new Set(

@@ -155,7 +155,7 @@ async function listSupervised(options: ListingOptions, workingDirectory: string)
   }
 }
 
-/** How the process ended, phrased to follow the attempt. null: it succeeded. */
+/** How the process ended, phrased to follow a description of the attempt. null: it succeeded. */
 function howItEnded({ code, signal, answer }: Listing): string | null {
   if (signal !== null) return `: the process was killed by ${signal}`
   // Python exits with 1 after an error, and the traceback says more.

@@ -142,7 +142,7 @@ function feedOf(
   return { url: `${scheme.toLowerCase()}${host}${start}${project}/${spider}/${jobid}.jl${rest}`, file: null }
 }
 
-/** Encodes like Python: everything except letters, digits and `_.-~/`. */
+/** Encodes a path like Python: everything except letters, digits and `_.-~/`. */
 function fileUrlOf(file: string): string {
   if (process.platform === 'win32') return pathToFileURL(file).href
   const quote = (part: string) =>

@@ -19,7 +19,7 @@ interface LimitHit {
 }
 
 const MEGABYTE = 1024 * 1024
-/** How much later than we the kernel enforces the CPU limit. Only our own limit lets the spider close its files. */
+/** How much more CPU time the kernel allows than our own limit. Only our own limit lets the spider close its files. */
 const KERNEL_CPU_MARGIN_SECONDS = 60
 
 /** The limit that was hit first. Pure. Only the kernel enforces `addressSpaceMegabytes` and `openFiles`. */
@@ -48,7 +48,7 @@ export function findLimitHit(limits: RunLimits, facts: RunFacts, nowMs: number):
     const limit = say('reason.log_size_limit', { megabytes: logMegabytes })
     hits.push({ hit: say('limit_hit.log_grew', { limit, megabytes: inMegabytes(logBytes) }), atMs: nowMs })
   }
-  // Limits that we noticed only now have the same time and keep the order above.
+  // Limits noticed at the same time keep the order above.
   return hits.sort((one, other) => one.atMs - other.atMs)[0] ?? null
 }
 

@@ -75,7 +75,7 @@ export const RunExit = z.object({
 export type RunExit = z.infer<typeof RunExit>
 
 const Supervisor = z.object({ pid: z.number().int().min(1), startTime: z.string() })
-// We signal the child's process group. Groups 0, 1 and below would be other processes.
+// We signal the child's process group. Group ids below 2 would address other processes.
 export const RunChild = Supervisor.extend({ pid: z.number().int().min(2), atMs: Time })
 export type RunChild = z.infer<typeof RunChild>
 
@@ -116,7 +116,7 @@ export async function listRunDirectories(runsDirectory: string): Promise<string[
   return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name)
 }
 
-/** Removes the spec first, so that a crash in between leaves nothing to start. */
+/** Removes the spec first, so that a crash leaves nothing to start. */
 export async function removeRun(directory: string): Promise<void> {
   try {
     await unlink(join(directory, 'spec.json'))
@@ -141,7 +141,7 @@ export async function claimRun(directory: string): Promise<boolean> {
 }
 
 /**
- * Prevents the start of the spider. Returns false if the spider has started or may have. Synchronous, because the
+ * Prevents the start of the spider. Returns false if the spider has or may have started. Synchronous, because the
  * supervisor may end immediately.
  */
 export function preventSpider(directory: string): boolean {

@@ -19,7 +19,7 @@ const RunEvent = z.discriminatedUnion('event', [
 ])
 export type RunEvent = z.infer<typeof RunEvent>
 
-/** Passes lines from any other program to `other`. Does not keep this process alive. */
+/** Passes lines that are not events to `other`. Does not keep this process alive. */
 export function readRunEvents(
   stream: Readable & { unref?: () => void },
   onEvent: (event: RunEvent) => void,

@@ -347,7 +347,7 @@ export class RunList {
     try {
       isOurs = await claimRun(run.directory)
     } catch (error) {
-      // Nothing can start the run any more, because its directory no longer exists.
+      // The directory no longer exists, so nothing can start the run.
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return this.#endUnseen(run)
       throw error
     }

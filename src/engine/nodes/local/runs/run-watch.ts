@@ -127,7 +127,7 @@ export class RunWatch {
     return {
       limit: hit !== undefined ? decode(hit.text) : exit === null ? null : limitOfExit(spec.limits, exit),
       // Our samples add up all processes of a run, but only at intervals. The system's maximum misses no peak, but
-      // is that of one process.
+      // covers only one process.
       peakMemoryBytes: peaks.length === 0 ? null : Math.max(...peaks),
       cpuSeconds: exit?.cpuSeconds ?? one?.cpuSeconds ?? null
     }

@@ -93,16 +93,16 @@ interface Place {
 }
 
 /**
- * The parents for warm starts (resources/python/warm.py): per Python, one process that has imported Scrapy and
- * forks.
+ * The parents for warm starts (resources/python/warm.py): for each Python, one process that has imported Scrapy and
+ * forks the runs.
  *
  *   absent ──prepare──> warming ──ready──> ready ──┬─ ended, stuck ──> waiting ──backoff──> warming
  *                          └──────failed, ended────┘
  *                                          ready ──┬─ packages changed, too large ──> warming (a new one)
  *                                                  └─ unused, or one too many ──> absent
  *
- * A run survives its parent, because each run has its own supervisor. The events from the supervisor still arrive
- * here. If no parent is ready, `start` immediately returns false and the run starts cold.
+ * A run survives its parent, because each run has its own supervisor. The events from the supervisor still arrive here.
+ * If no parent is ready, `start` immediately returns false and the run starts cold.
  */
 export class WarmPool {
   readonly #options: WarmPoolOptions
@@ -180,7 +180,9 @@ export class WarmPool {
     if (parent?.state === 'ready') void this.#check(parent)
   }
 
-  /** true: the supervisor has claimed the run. false: start it cold. It may have been claimed nevertheless. */
+  /**
+   * true: the supervisor has claimed the run. false: start it cold. That is safe even if a supervisor claims it later.
+   */
   async start(request: WarmRequest, events: RunEvents): Promise<boolean> {
     const { python } = request.launch
     this.prepare(python)
@@ -231,7 +233,7 @@ export class WarmPool {
     if (waitMs > 0) await within(this.#clock, waitMs, parent.warmed.promise, () => {})
   }
 
-  /** Runs continue. */
+  /** Ends the parents but not the runs. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#parked.close()
