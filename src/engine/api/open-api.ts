@@ -196,7 +196,7 @@ export function openApi(opened: AsyncDisposableStack, options: ApiOptions, parts
     })
   }
   let router: Promise<EngineRouter> | null = null
-  // The contract, items and search would take a fifth of the startup time.
+  // Loaded on first use, because the contract, items and search take a fifth of the startup time.
   const loadRouter = async () => {
     const { openRouter } = await import('./router/open-router.ts')
     return openRouter({ ...routerParts, jobItems: await runs.openItems() })

@@ -3,7 +3,7 @@ import { type Clock, sleep } from '../../runtime/clock.ts'
 import type { ChangedThing } from '../../model/records.ts'
 import type { ChangeLog } from '../../storage/store.ts'
 
-/** Changes without data, after which clients reload. */
+/** Changes without data. A client that gets one reloads what it shows. */
 export type BareKind = Exclude<
   { [One in Change as One['kind']]: keyof One extends 'kind' ? One['kind'] : never }[Change['kind']],
   'jobs'
@@ -33,8 +33,8 @@ export interface ChangeFeedOptions {
 const BATCH_INTERVAL_MS = 100
 const BATCH_SIZE_MAX = 500
 /**
- * The maximum number of schedules per batch. Schedules include their last runs, so reading more together would
- * block the event loop.
+ * The maximum number of schedules per batch. Each schedule includes its last runs, so larger batches would block the
+ * event loop.
  */
 const SCHEDULES_A_BATCH_MAX = 100
 

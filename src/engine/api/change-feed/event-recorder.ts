@@ -35,7 +35,7 @@ export class EventRecorder {
     this.#record('deploy', project, { project, version, sha256, spiders })
   }
 
-  /** Call this before closing the store. Failed writes are expected from then on. */
+  /** Call this before closing the store. Later write failures are expected and not logged. */
   stop(): void {
     this.#isStopped = true
   }

@@ -432,8 +432,8 @@ interface Quota {
 const SHARES = 10
 
 /**
- * Returns why one more item does not fit, or null if it does. As the total fills up, each project can have fewer
- * items, which leaves room for projects with few items.
+ * Returns why one more item does not fit, or null if it does. As the total fills up, the limit per project falls, which
+ * leaves room for projects that have few items.
  */
 export function whyNoRoom(
   there: readonly { project: ProjectName | null }[],

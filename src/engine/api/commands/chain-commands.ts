@@ -19,7 +19,7 @@ export interface ChainCommandsParts {
   onChange: () => Promise<void>
 }
 
-/** A chain's spider can be deployed later. */
+/** A chain can name a spider that is not deployed yet. */
 export class ChainCommands {
   readonly #parts: ChainCommandsParts
 

@@ -8,9 +8,9 @@ import type { StoredNode } from '../../model/records.ts'
 const CLUSTER_FIELDS = ['url', 'proxyUrl', 'kubernetes', 'kubeconfig', 'kubeconfigContext'] as const
 
 /**
- * Throws ROLE_REQUIRED if the address uses more than what the client sends (SSH keys of this machine, credential
- * files, the pod's service account) and the actor lacks the right on all nodes. `before` is the node that has the
- * address.
+ * Throws ROLE_REQUIRED if the actor may not change all nodes and the address uses something that the client does not
+ * send: SSH keys of this machine, credential files or the pod's service account. `before` is the node to change, or
+ * null for a new node.
  */
 export function requireRightsForAddress(
   address: Partial<NodeAddress>,

@@ -38,13 +38,13 @@ export interface CrawlCommandsParts {
     Pick<ScheduleReader, 'getSchedules' | 'pageSchedules'>
   scheduleCommands: Pick<ScheduleCommands, 'create' | 'update' | 'remove' | 'setPaused'>
   scheduleReads: Pick<ScheduleReads, 'get' | 'list'>
-  /** The default for how long an identical order returns the existing job. 0: never. */
+  /** For how long an identical order returns the existing job, unless the order itself specifies a time. 0: never. */
   cacheSeconds: number
   clock: Clock
   random: Random
 }
 
-/** How long after an order an interval first fires, because a schedule fires only for times after its creation. */
+/** The delay before the first run of an interval order. A schedule fires only at times after its creation. */
 const FIRST_RUN_AFTER_MS = 1_000
 
 /**
@@ -259,7 +259,7 @@ export class CrawlCommands {
     return { schedule, cached: false }
   }
 
-  /** Several schedules have the same key if an order ignored the previous ones. */
+  /** Several schedules have the same key if orders ignored the existing ones (`ignore_cache`). */
   async #findByKey(crawlKey: string): Promise<Schedule | null> {
     const { schedules } = await this.#parts.store.pageSchedules({ crawlKey }, { after: null, limit: SAME_KEY_MAX })
     const newest = schedules.reduce<StoredSchedule | null>(
@@ -309,5 +309,5 @@ const LATER = /^later:(\d{1,16}):([0-9a-f]{32}|)$/
 const PAGE_MAX_BYTES = 4_000_000
 const CRAWL = { source: 'crawl' } satisfies Origin
 
-/** The number of schedules with the same key to read. Each order with `ignore_cache` adds another one. */
+/** The maximum number of schedules to read for one key. Each order with `ignore_cache` adds a schedule. */
 const SAME_KEY_MAX = 1_000

@@ -70,8 +70,8 @@ export function cacheSettings(
 }
 
 /**
- * Returns the same key for identical orders by the same user, regardless of the cache time and of the order of
- * parameters, fields and URLs. Changing what is hashed makes existing orders look new.
+ * Returns the same key for identical orders by the same user. Ignores the cache time and the sequence of parameters,
+ * fields and URLs. Changing the hashed values would make every stored order look new.
  */
 export function keyOf(order: Order): string {
   const { user_id, project, spider, start_urls, params = {}, atMs, interval = null, zone, http_cache } = order
@@ -95,7 +95,7 @@ export function originOf(order: Order): CrawlOrigin {
   return { key: keyOf(order).slice(-16), params: order.params ?? {}, atMs: order.atMs }
 }
 
-/** `firstMs`: the start of an interval that has no start time. */
+/** `firstMs` is when an interval starts if the order has no later start time. */
 export function timingOf(
   { interval, zone, atMs }: Order,
   firstMs: number
@@ -106,8 +106,8 @@ export function timingOf(
 }
 
 /**
- * A changed order fires at its new time if it has one. Otherwise it keeps its interval, or starts with one whole
- * interval.
+ * If the order got a new start time, the interval starts then. Otherwise, an existing interval keeps its anchor, and a
+ * new interval first fires after one whole interval.
  */
 function changedTiming(
   { rules: [rule], startMs }: ScheduleSettings,
@@ -139,7 +139,7 @@ export function changedOrder(before: Order, change: Omit<CrawlChange, 'id' | 'pa
   return schedule_at === undefined ? after : { ...after, atMs: timeOfOrder({ schedule_at, zone: after.zone }) }
 }
 
-/** Parts that did not change keep an operator's edits. */
+/** Keeps an operator's edits to the parts that the order does not change. */
 export function changedSettings(
   schedule: ScheduleSettings,
   { before, after }: { before: Order; after: Order },
@@ -204,7 +204,7 @@ function addressesOf(text: string | undefined): string[] | null {
   return Array.isArray(urls) && urls.every((url) => typeof url === 'string') ? urls : null
 }
 
-/** Returns undefined if an operator edited the text in the schedule, or if the value is a masked secret. */
+/** Returns undefined for text that is not JSON: an operator edited it, or it is a masked secret. */
 function parsed(text: string | undefined): unknown {
   try {
     return JSON.parse(text ?? '')

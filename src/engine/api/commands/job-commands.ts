@@ -13,7 +13,7 @@ import { type NewJob, PLAIN_JOB, type StoredJob } from '../../model/records.ts'
 import type { JobRetentionStore, JobStore, QueueStore } from '../../storage/store.ts'
 import { checkNode, prepareJobs, type Origin, type PrepareJobsParts } from './prepare-jobs.ts'
 
-/** The number of timelines to read together. Reading them one by one would wait for the store's thread every time. */
+/** The number of timelines to read in parallel. Each read waits for the store's thread. */
 const TIMELINES_AT_ONCE = 64
 
 export interface JobCommandsParts extends PrepareJobsParts {
@@ -38,7 +38,7 @@ export class JobCommands {
     return this.#completed((await this.queue(input, origin)).map(({ id }) => id))
   }
 
-  /** Like `run`, but does not read the jobs back, so that clients wait only for the disk. */
+  /** Like `run`, but returns only ids, so that clients need not wait until the jobs are read back. */
   async queue(input: RunInput, origin: Origin): Promise<{ id: JobId; jobid: string }[]> {
     const { spiders, ...rest } = input
     if (rest.dedupe != null && spiders.length > 1) {
@@ -82,7 +82,7 @@ export class JobCommands {
     const { force, waitSeconds } = options
     const limit = waitSeconds === undefined ? {} : { waitSeconds }
     const done = new Set<JobId>()
-    // Between the two calls, a node can refuse a job. The job then returns to the queue.
+    // Repeats for jobs that returned to the queue between the two calls because a node refused them.
     for (let rest = ids; rest.length > 0; rest = await this.#notEnded(ids.filter((id) => !done.has(id)))) {
       for (const id of await store.cancelQueued(rest, this.#entry(say('timeline.cancelled_while_queued', by()))))
         done.add(id)
@@ -204,7 +204,7 @@ export class JobCommands {
     return { jobs, ids }
   }
 
-  /** A copy took the same values from the defaults as its original. */
+  /** Returns which values of the jobs came from defaults. A copy of a job has the same ones. */
   async #takenDefaults(jobs: readonly StoredJob[]): Promise<Map<JobId, TakenDefaults>> {
     const { store, projects } = this.#parts
     const taken = new Map<JobId, TakenDefaults>()

@@ -152,11 +152,11 @@ export class NodeCommands {
     return this.#exclusively(() => this.#update(id, input))
   }
 
-  /** For nodes that were added without a probe. */
+  /** Records the version of a node that was added without a probe. */
   async recordScrapydVersion(id: NodeId, url: string, scrapydVersion: string): Promise<void> {
     await this.#exclusively(async () => {
       const stored = this.#parts.fleet.get(id)?.stored
-      // If the node was removed or moved in the meantime, another installation responded.
+      // If the node was removed or moved in the meantime, the version is that of another installation.
       if (stored?.url === url && stored.scrapydVersion === null) await this.#put({ ...stored, scrapydVersion })
     })
   }
@@ -173,7 +173,7 @@ export class NodeCommands {
     })
   }
 
-  /** Does not change an existing node. */
+  /** Returns the engine's existing node unchanged, or adds one. */
   addEngine(engine: string): Promise<FleetNode> {
     return this.#exclusively(async () => {
       const url = addressOfEngine(engine)
@@ -184,7 +184,7 @@ export class NodeCommands {
         url,
         tokenHash: null
       } as const
-      // The new node gets the same id, so wait until everything of the former node is deleted.
+      // The new node gets the former node's id, so wait until the former node is completely deleted.
       await this.#leaving.get(named.id)
       return this.findByUrl(url) ?? this.#addWithoutAddress(named, {})
     })
@@ -223,7 +223,7 @@ export class NodeCommands {
     return node
   }
 
-  /** Disconnects clients with the former token. Rejects with NODE_DOES_NOT_PULL. */
+  /** Disconnects clients that use the old token. Rejects with NODE_DOES_NOT_PULL. */
   renewToken(id: NodeId): Promise<{ node: FleetNode; token: string }> {
     return this.#exclusively(async () => {
       const { token, hash } = createNodeToken(id, this.#parts.random)
@@ -307,13 +307,13 @@ export class NodeCommands {
 
   async cordonDrained(id: NodeId): Promise<void> {
     if (!this.#isDrained(id)) return
-    // An earlier command in the queue can have changed the mode.
+    // An earlier command in the queue may have changed the mode.
     await this.#exclusively(async () => {
       if (this.#isDrained(id)) await this.#setMode(id, 'cordoned')
     })
   }
 
-  /** `of`: the node that has the address or is about to get it. */
+  /** `of` is the node that has the address or is about to get it. Not a duplicate of itself. */
   #refuseDuplicate(url: string, of?: NodeId): void {
     const duplicate = this.findByUrl(url)?.stored
     if (duplicate === undefined || duplicate.id === of) return
@@ -438,7 +438,10 @@ export class NodeCommands {
     }
   }
 
-  /** While it is unknown whether jobs arrived, they would look absent at another address and run twice. */
+  /**
+   * Throws NODE_BUSY if it is unknown whether jobs reached the node. At a new address they would look absent and run
+   * again.
+   */
   #refuseUnresolved({ stored }: FleetNode): void {
     const unresolved = this.#parts.live
       .ofNode(stored.id)
@@ -449,7 +452,10 @@ export class NodeCommands {
     })
   }
 
-  /** Omitted fields are kept, but a key is kept only for the same address. */
+  /**
+   * Keeps omitted fields, but keeps the client certificate and its key only if the node does not move to another
+   * machine.
+   */
   async #connectionOf(
     node: FleetNode,
     input: Partial<NodeAddress>,
@@ -514,7 +520,7 @@ export class NodeCommands {
     return cancelExternal(this.require(id), run, this.#parts)
   }
 
-  /** Serialized, so that a job is adopted only once. Rejects with JOB_IS_OURS or EXTERNAL_JOB_GONE. */
+  /** Serialized, so that no job is adopted twice. Rejects with JOB_IS_OURS or EXTERNAL_JOB_GONE. */
   adoptExternal(id: NodeId, run: RunOnNode): Promise<StoredJob> {
     return this.#exclusively(() => adoptExternal(this.require(id), run, this.#parts))
   }

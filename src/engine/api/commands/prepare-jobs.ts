@@ -56,9 +56,9 @@ export interface PrepareJobsParts {
 }
 
 /**
- * Validates a whole order and builds its jobs. Writes nothing. Rejects with PROJECT_, VERSION_, SPIDER_,
- * NODE_NOT_FOUND, ARGUMENT_RESERVED, REQUEST_TOO_LARGE (arguments of all items together) or BAD_INPUT (secrets,
- * limits, times, dependencies).
+ * Validates a whole order and builds its jobs. Writes nothing. Rejects with PROJECT_NOT_FOUND, VERSION_NOT_FOUND,
+ * SPIDER_NOT_FOUND, NODE_NOT_FOUND, ARGUMENT_RESERVED, REQUEST_TOO_LARGE (arguments of all items together) or BAD_INPUT
+ * (secrets, limits, times, dependencies).
  */
 export async function prepareJobs(
   ordered: readonly RunItem[],
@@ -146,7 +146,7 @@ export async function prepareJobs(
           ? entry
           : { ...entry, evidence: { ...entry.evidence, ...takenDefaults(ordered[index]!, item) } }
     }
-    // After this point, only the dispatcher sees the plain values, when it sends the job.
+    // From here on, the job contains encrypted secrets. Only the dispatcher decrypts them, when it sends the job.
     return withSecrets(job, (value) => sealed.get(value)!)
   }
 }
@@ -216,7 +216,7 @@ export function refuseUnrunnable(run: Parameters<typeof problemOfRun>[0]): void 
   if (why !== null) throw new ScrapdeckError('BAD_INPUT', sentence('api.no_node_can_start', { why }))
 }
 
-/** Throws PROJECT_, VERSION_ or SPIDER_NOT_FOUND. */
+/** Throws PROJECT_NOT_FOUND, VERSION_NOT_FOUND or SPIDER_NOT_FOUND. */
 export function requireSpiders(
   { project, version, spiders }: Pick<RunTemplate, 'project' | 'version' | 'spiders'>,
   catalog: Pick<Catalog, 'resolve'>
@@ -225,8 +225,7 @@ export function requireSpiders(
 }
 
 /**
- * How long an idempotency key is valid. Must be the same as the retention of remembered responses
- * (remembered-answers.ts).
+ * How long an idempotency key is valid. Must equal the time for which responses are remembered (remembered-answers.ts).
  */
 const ONCE_MS = 24 * 3_600_000
 
@@ -255,7 +254,10 @@ function named(error: ScrapdeckError, index: number, count: number): ScrapdeckEr
 const NAMES_MAX = 1_000
 const LONGEST_NAME = 200
 
-/** Throws BAD_INPUT for too many names, and for names that are too long or that JavaScript objects would lose. */
+/**
+ * Throws BAD_INPUT for too many names, for names that are too long, and for `__proto__`, which a JavaScript object
+ * would lose.
+ */
 export function checkNames(values: object | undefined, what: 'settings' | 'arguments' | 'variables'): void {
   if (values === undefined) return
   const names = Object.keys(values)
@@ -277,7 +279,9 @@ export function checkNames(values: object | undefined, what: 'settings' | 'argum
 
 const shortened = (name: string) => (name.length > 60 ? `${name.slice(0, 60)}…` : name)
 
-/** Also throws ARGUMENT_RESERVED. Scrapyd clients can use names that Scrapyd itself drops. */
+/**
+ * Throws like checkNames, and ARGUMENT_RESERVED. Accepts from Scrapyd clients the names that Scrapyd silently drops.
+ */
 export function checkArguments(args: object | undefined, source?: Job['source']): void {
   checkNames(args, 'arguments')
   for (const name in args) {
@@ -324,5 +328,5 @@ function secretsOf(item: RunItem): string[] {
   return values
 }
 
-/** Jobs from these sources have no actor, even if a user started the timer. */
+/** Timelines show no user for jobs from these sources, even if a user's request started the timer. */
 const BY_ITSELF = new Set<Job['source']>(['schedule', 'chain'])

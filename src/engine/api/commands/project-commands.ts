@@ -67,7 +67,7 @@ function raisesPriority(settings: ProjectSettings, former: ProjectSettings): boo
 
 export class ProjectCommands {
   readonly #parts: ProjectCommandsParts
-  /** Each change starts from the result of the previous one. */
+  /** Each change is computed from the settings that the previous one stored. */
   readonly #exclusively = pLimit(1)
 
   constructor(parts: ProjectCommandsParts) {
@@ -126,7 +126,7 @@ export class ProjectCommands {
     return this.#describe(project)
   }
 
-  /** Throws the errors with which `configure` would reject, except for nodes and secrets of defaults. */
+  /** Rejects like `configure`, but does not check nodes and the secrets of defaults. */
   async check(settings: CheckedSettings): Promise<void> {
     const problem = problemOfLimits(settings.limits)
     if (problem !== null) throw new ScrapdeckError('BAD_INPUT', problem)
@@ -151,7 +151,7 @@ export class ProjectCommands {
   }
 
   /**
-   * Sets the version that jobs without a version run. null: the latest. Rejects with PROJECT_ or VERSION_NOT_FOUND.
+   * Sets the version for jobs that name none. null: the latest. Rejects with PROJECT_NOT_FOUND or VERSION_NOT_FOUND.
    */
   async pinVersion(project: ProjectName, version: VersionName | null): Promise<Project> {
     const { projects } = this.#parts

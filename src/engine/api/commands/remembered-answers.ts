@@ -21,15 +21,15 @@ const LONGEST_ANSWER = 8 * 1024 * 1024
 const MAX_UNWRITTEN = 1_000
 
 export interface KeyedRequest {
-  /** The same key under two credentials is two keys. */
+  /** Identifies the client's credentials. Different clients can use the same key. */
   scope: string
   key: string
   fingerprint: string
-  /** How long after its start an idempotent request with an unknown result can be repeated. 0: never. */
+  /** If the result of a request is unknown, how long after its start it can be performed again. 0: never. */
   repeatableForMs: number
 }
 
-/** If not `isFinal`, the key becomes free again, as if there had been no request. */
+/** If not `isFinal`, the key becomes free again, as if the request had not been sent. */
 export interface KeyedAnswer {
   text: string
   isFinal: boolean
@@ -43,12 +43,12 @@ export interface RememberedAnswersParts {
   logger: Logger
 }
 
-/** Responses are encrypted at rest, because some contain one-time secrets. */
+/** Remembers responses by idempotency key. They are encrypted at rest. */
 export class RememberedAnswers {
   readonly #parts: RememberedAnswersParts
   #runId: string | null = null
   readonly #underWay = new Map<string, { fingerprint: string; answer: Promise<KeyedAnswer> }>()
-  /** Responses of this run that could not be stored although their requests took effect. */
+  /** Responses that could not be stored although their requests took effect. */
   readonly #unwritten = new Map<string, string>()
 
   constructor(parts: RememberedAnswersParts) {
@@ -108,8 +108,8 @@ export class RememberedAnswers {
       const text = earlier.answer === null ? unwritten : await secretBox.open(earlier.answer)
       if (earlier.answer === null && unwritten !== undefined) await this.#write(name, request, unwritten)
       if (text !== undefined) return { text, isFinal: true, isReplayed: true }
-      // This run of the engine is not processing the request. If this run started it, the missing response means
-      // that the request had no effect.
+      // No response is stored, and this run of the engine is not processing the request. If this run started it, the
+      // request had no effect.
       const begunMs = earlier.expiresAtMs - REMEMBERED_MS
       if (earlier.begunBy !== this.#runId && !(nowMs - begunMs < request.repeatableForMs)) {
         throw new ScrapdeckError('IDEMPOTENCY_CUT_OFF', sentence('api.first_request_cut_off'))

@@ -45,7 +45,7 @@ export interface ScheduleCommandsParts {
   onChange: () => void
 }
 
-/** The maximum number of attempts at an update without a revision, in case concurrent changes interfere. */
+/** The maximum number of attempts at an update without a revision. Concurrent changes make an attempt fail. */
 const TRIES_MAX = 5
 /**
  * The number of schedules to delete together. Each can have thousands of history rows, so even small batches keep
@@ -144,7 +144,7 @@ export class ScheduleCommands {
     return this.#parts.reads.get(id)
   }
 
-  /** Deletes their history as well, but keeps their jobs. Returns the ids that existed. */
+  /** Deletes the schedules and their history, but keeps their jobs. Returns the ids that existed. */
   async remove(ids: ScheduleId[]): Promise<string[]> {
     const removed: string[] = []
     for (let index = 0; index < ids.length; index += DELETED_AT_ONCE) {
@@ -223,7 +223,10 @@ export class ScheduleCommands {
     return { ...settings, jobs }
   }
 
-  /** New rules apply from now on. A fire time that is due but delayed by jitter fires if the new rules include it. */
+  /**
+   * Returns the time after which the new rules apply. That is now, unless a fire time is due but delayed by jitter and
+   * the new rules include it.
+   */
   #doneUntil(id: ScheduleId, timing: ScheduleTiming): number {
     const nowMs = this.#parts.clock.nowMs()
     const pendingMs = this.#parts.scheduler.nextOf(id)?.nextNominalMs
@@ -251,7 +254,8 @@ export class ScheduleCommands {
     for (let tries = 1; ; tries += 1) {
       let before = await this.#parts.reads.require(id)
       if (before.paused) {
-        // Skipped fire times are written hourly. A crash right after the end of the pause would lose them.
+        // Skipped fire times are stored only hourly. Store them now, because a crash right after the end of the pause
+        // would lose them.
         await scheduler.writePaused(id)
         before = await this.#parts.reads.require(id)
       }

@@ -23,7 +23,7 @@ export interface WebhookCommandsParts {
   onChange: () => void
 }
 
-/** How long the old secret remains valid, because receivers need time to switch to the new one. */
+/** How long the old secret remains valid. Receivers need time to switch to the new one. */
 const OLD_SECRET_HOLDS_MS = 86_400_000
 
 /** A secret is returned only once, when it is created. */

@@ -14,7 +14,7 @@ export interface AlertNames {
   channels: ReadonlyMap<AlertChannelId, string>
 }
 
-/** Uses the id for a node, schedule or channel that was removed. */
+/** Refers to nodes, schedules and channels by name, or by id if they were removed. */
 export function alertOfFile(
   { id: _id, revision: _revision, createdAtMs: _created, nodeId, scheduleId, ...rule }: AlertRule,
   names: AlertNames

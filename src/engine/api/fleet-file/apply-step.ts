@@ -129,7 +129,7 @@ const APPLY = {
   }
 } satisfies { [P in Part]: Apply<P> }
 
-/** Reads the store now, because the file may just have added these nodes. */
+/** Reads the store again, because applying the file may have added nodes. */
 async function idsOfNodes({ store }: FleetFileParts): Promise<(name: string) => NodeId> {
   const ids = new Map((await store.listNodes()).map(({ id, name }) => [name, id]))
   return (name) => ids.get(name) ?? (name as NodeId)

@@ -17,7 +17,7 @@ import { writeFleetFile } from './yaml.ts'
 const HEADING = `Fleet file of Scrapdeck: what is set, without passwords, keys and other secrets (dots stand in their place,
 and an engine that has them keeps them). "scrapdeck apply FILE" shows what would change; with --yes, it applies that.`
 
-/** The maximum number of changes in the error message. `data.done` contains all of them. */
+/** The maximum number of completed changes in the error message. `data.done` contains all of them. */
 const LISTED_IN_MESSAGE = 10
 
 export async function exportFleet(parts: FleetFileParts): Promise<string> {
@@ -43,7 +43,9 @@ export async function planChanges(
   return noted
 }
 
-/** If the actor may not choose code, stored templates have one setting more than the file. That is not a change. */
+/**
+ * Templates of an actor who may not choose code are stored with an additional setting. It does not count as a change.
+ */
 function isChanged({ item, before, change }: Step): boolean {
   if (item === null || before === null) return true
   if ('rules' in item && 'rules' in before)

@@ -293,7 +293,7 @@ function withAddress(node: FileNode): FileNode {
   return { ...node, url, username: node.username ?? username, ...secret, proxyUrl }
 }
 
-/** Text that is not an address stays unchanged and matches none. */
+/** Returns text that is not an address unchanged. It then matches no node. */
 function storedForm(text: string, parse: (text: string) => string): string {
   try {
     return parse(text)

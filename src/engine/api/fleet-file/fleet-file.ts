@@ -9,7 +9,7 @@ import type { Step } from './plan.ts'
 const WAITING_MAX = 5
 const RETRY_AFTER_SECONDS = 10
 
-// Loading YAML and its forms would take 5 % of every startup.
+// Loaded on first use, because YAML and the forms take 5 % of the startup time.
 const changes = () => import('./changes.ts')
 
 export class FleetFiles {

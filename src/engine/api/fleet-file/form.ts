@@ -23,10 +23,6 @@ import {
   WebhookSettings
 } from '../../../shared/contract/index.ts'
 
-/**
- * The contents of a fleet file, for people: node names instead of ids, and no internal fields. Unknown fields are
- * refused, because a misspelled field would never be applied.
- */
 const OFFSET_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/
 
 /** `2026-11-21T10:00:00+01:00`, normalized, so that the same time is always the same text. */
@@ -96,7 +92,7 @@ const FileProject = ProjectSettings.extend({
   name: ProjectName,
   python: ProjectPython.default({ kind: 'default' }),
   limits: ProjectSettings.shape.limits.default(null),
-  /** If absent, unchanged, because applying a file must not undo a rollback. null unpins. */
+  /** If absent, the pin stays, because applying a file must not undo a rollback. null removes the pin. */
   pinnedVersion: ProjectSettings.shape.pinnedVersion,
   defaults: FileDefaults.default(FileDefaults.parse({})),
   spiderDefaults: z.record(z.string().min(1).max(200), FileDefaults).default({})
@@ -118,7 +114,10 @@ const FileSchedule = ScheduleSettings.omit({ rules: true, startMs: true, endMs: 
     start: Moment.nullable().default(null),
     end: Moment.nullable().default(null),
     jobs: z.array(FileTemplate).min(1).max(50),
-    /** If absent, unchanged: applying a file must not resume a schedule that has ended or that failures paused. */
+    /**
+     * If absent, the state stays, because applying a file must not resume a schedule that has ended or that failures
+     * paused.
+     */
     paused: z.boolean().optional(),
     pauseNote: z.string().max(1_000).nullable().optional()
   })
@@ -175,7 +174,11 @@ const FileRetention = z.strictObject({
 })
 export type FileRetention = z.infer<typeof FileRetention>
 
-/** An absent part is unchanged. With pruning, a part that is present but empty removes all its items. */
+/**
+ * The contents of a fleet file. Items refer to nodes by name instead of id. Unknown fields are refused, because a
+ * misspelled field would never be applied. An absent part changes nothing. With pruning, an empty part removes all its
+ * items.
+ */
 export const FleetForm = z.strictObject({
   version: z.literal(1, { error: 'must be 1: the version of this form' }),
   nodes: z.array(FileNode).max(10_000).optional(),

@@ -18,8 +18,8 @@ export interface PlanInput {
 }
 
 /**
- * Whether to read the file without a thread, because starting one takes longer than reading a small file. A file
- * without `&` has no anchors and therefore no aliases.
+ * Whether to read the file without a thread, because starting one takes longer than reading a small file. Without `&`,
+ * a file has no anchors, so it cannot expand through aliases.
  */
 const isSmall = (yaml: string) => yaml.length <= 16_000 && !yaml.includes('&')
 

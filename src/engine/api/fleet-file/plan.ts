@@ -73,7 +73,7 @@ function planPart<P extends Part>(part: P, current: CurrentFleet, wanted: FleetF
   const there = current[part] as CurrentItem<P>[]
   const rest = new Set(there)
   const byName = Map.groupBy(there, (one) => nameOf(part, one.item))
-  // Items with the same name are matched by content first, the rest in order.
+  // Items with the same name are matched by content, then by position.
   const byContent = Map.groupBy([...byName.values()].filter((named) => named.length > 1).flat(), (one) =>
     contentOf(part, one.item)
   )

@@ -19,7 +19,7 @@ const STYLE = { lineWidth: 0, aliasDuplicateObjects: false }
 export function readFleetFile(text: string): FleetForm {
   const lines = new LineCounter()
   const document = attempt(() =>
-    // `uniqueKeys` would compare each key with all others of its map. See refuseSameKeys.
+    // `uniqueKeys` takes quadratic time. See refuseSameKeys.
     parseDocument(text, {
       lineCounter: lines,
       prettyErrors: false,

@@ -14,7 +14,9 @@ export type ImportSource = 'scrapydweb' | 'gerapy' | 'crontab'
 
 export interface ImportSchedulesOptions {
   from: ImportSource
-  /** The database, the crontab, or the folder that contains one. With `text` (from a pipe), only its name. */
+  /**
+   * The path of the database or crontab, or of the folder that contains it. With `text` (from a pipe), only its name.
+   */
   path: string
   text?: string
   /** The zone for schedules without one. null: the other program's own zone, or this machine's. */

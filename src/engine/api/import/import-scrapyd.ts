@@ -39,13 +39,13 @@ import { copyOnce, listFiles } from './copy-files.ts'
 import { parseScrapydTime, readPendingJob, projectsOfSharedQueue } from './pending-jobs.ts'
 
 export interface ImportOptions {
-  /** null: not on this disk. */
+  /** Directories of the Scrapyd. null: not on this disk. */
   source: {
     eggs: string
     logs: string | null
     items: string | null
     databases: string | null
-    /** Projects in its `[settings]` section, even those without an egg. */
+    /** Projects in the `[settings]` section of scrapyd.conf, even those without an egg. */
     settingsProjects: string[]
     sharedQueue?: { address: PostgresAddress; executionRef: string | null } | undefined
   }
@@ -363,7 +363,8 @@ async function importInto(
           skipIn(count, `the pending job in row ${row.id} of ${project}: ${pending}`)
           continue
         }
-        // Ascending ids keep the order of jobs of equal priority. The rest of the id is the same in later imports.
+        // Ascending ids keep the order of jobs of equal priority. Later imports recognize a job by the hash at the end
+        // of its id.
         const id = importedId(nowMs + jobs.length, ['pending', project, String(row.id), row.message])
         const namesakes = await store.findJobsByJobid(project, pending.jobid)
         if (namesakes.some((job) => markOf(job.id) === markOf(id))) {

@@ -11,7 +11,7 @@ type Texts = [ProjectName, string, string, string, string, string]
 
 /**
  * Groups the jobs of a shared queue by project, as if each project had its own Scrapyd database. Running jobs ended
- * with the Scrapyd, at an unknown time, so `nowMs` counts as their end.
+ * when Scrapyd stopped. The time is unknown, so `nowMs` counts as their end.
  */
 export function projectsOfSharedQueue(
   rows: readonly SharedQueueRow[],
@@ -90,12 +90,15 @@ export function readPendingJob(row: ScrapydDatabase['pending'][number]): Pending
   }
 }
 
-/** NULL was NaN, which Scrapyd starts last. Infinities become the first and last finite priorities. */
+/**
+ * SQLite stores NaN as NULL, and Scrapyd starts such a job last. An infinite priority becomes the highest or lowest
+ * finite one.
+ */
 function finite(priority: number | null): number {
   return Math.min(Math.max(priority ?? Number.NEGATIVE_INFINITY, -Number.MAX_VALUE), Number.MAX_VALUE)
 }
 
-/** Returns the name of a value that is neither text nor a number. */
+/** Converts numbers to text. For any other value, returns its name, quoted. */
 function toTexts(values: Record<string, unknown>): Record<string, string> | string {
   const texts: [string, string][] = []
   for (const [name, value] of Object.entries(values)) {

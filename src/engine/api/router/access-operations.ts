@@ -136,10 +136,10 @@ export const signInOperations = (signIns: SignIns): Pick<Handlers, 'signIns'> =>
   }
 })
 
-/** The desktop's own window has no session that could end. */
+/** The session of the desktop's own window never ends. */
 const ALWAYS = () => true
 
-/** A program must not sign in another program, because the new token could outlive its own. */
+/** Throws BROWSER_REQUIRED for a program, because the token of a new sign-in could outlive the program's own token. */
 function personIn({ principal, isFromPage }: RouterContext): Principal {
   if (isFromPage === true && principal.tokenId === null) return principal
   throw new ScrapdeckError('BROWSER_REQUIRED', sentence('api.sign_in_on_page'))

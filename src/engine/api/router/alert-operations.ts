@@ -11,7 +11,7 @@ import type { RouterContext } from './router-context.ts'
 import type { Handlers } from './required-rights.ts'
 import { isSeen, onlySeen, type Seen } from './seen.ts'
 
-/** Data without a project, such as a node's, is only for users who see all projects. */
+/** Only users who see all projects get data without a project, such as an alert about a node. */
 export function alertOperations({
   store,
   alerts,

@@ -26,7 +26,7 @@ const asSent = (input: unknown): unknown =>
  * the contract's operations, and that writes operations and refusals to the audit log.
  */
 export const implementWithRights = (reads: SubjectReads, audit: Pick<Audit, 'perform' | 'refuse'>) =>
-  // The first of the two runs before the validation (https://orpc.dev/docs/advanced/validation).
+  // With -1, the first middleware runs before the validation (https://orpc.dev/docs/advanced/validation).
   implement(contract, { initialInputValidationIndex: -1 })
     .$context<RouterContext>()
     .use(async ({ context, procedure, path, next }, input) => {
@@ -49,7 +49,7 @@ export const implementWithRights = (reads: SubjectReads, audit: Pick<Audit, 'per
       const { needs, about } = metaOf(procedure)
       const { everywhere } = principal.rights
       if (typeof about === 'string' || (everywhere !== null && includes(everywhere, needs))) return next()
-      // Narrowing can change the input, because it was made for this call alone.
+      // Changing the input is safe, because validation creates a new object for each call.
       const fields = input as Record<string, unknown>
       await narrowToSeen(fields, about, { principal, needs, what: path.join('.') }, reads)
       if (seenProjects(principal.rights) === null) return next()

@@ -186,7 +186,7 @@ export async function seenJob<One extends Job>(job: One, seen: Seen, reads: JobR
 
 const BY_A_CHAIN = say('timeline.queued_by_chain', { jobId: null, chain: null, spider: null, outcome: null })
 
-/** If the job that a chain watched is hidden, so is the chain. */
+/** Hides the chain if the job that it watched is hidden. */
 export async function seenTimeline(timeline: Transition[], seen: Seen, reads: JobReads): Promise<Transition[]> {
   if (seen === null) return timeline
   const inEvidence = ({ evidence }: Transition) =>
@@ -205,7 +205,10 @@ export async function seenTimeline(timeline: Transition[], seen: Seen, reads: Jo
 
 type ScheduleReads = JobReads & { store: Pick<ScheduleReader, 'getSchedules'> }
 
-/** Runs from before a schedule moved to its current projects are visible only if all their jobs are. */
+/**
+ * Finds the runs that the caller may see. Runs from before a schedule moved to its current projects are visible only if
+ * all their jobs are.
+ */
 async function seenPast(
   ids: Iterable<ScheduleId>,
   firings: readonly Firing[],
@@ -256,7 +259,7 @@ export async function seenSchedule(schedule: Schedule, seen: Seen, reads: Schedu
   return (await seenSchedules([schedule], seen, reads))[0]!
 }
 
-/** Removes the ids of hidden jobs, which ended before the chain was changed to watch this project. */
+/** Removes the ids of hidden jobs. They ended before the chain was changed to watch a visible project. */
 export async function seenChains(chains: Chain[], seen: Seen, reads: JobReads): Promise<Chain[]> {
   if (seen === null) return chains
   const all = chains.filter((chain) => projectsOfChain(chain).every((project) => seen.has(project)))

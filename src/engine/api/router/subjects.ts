@@ -60,8 +60,8 @@ interface Run {
 type ProjectsById<Id> = Map<Id, readonly ProjectName[]>
 
 /**
- * Checks the things that `fields` name. Things of hidden projects are treated as missing: a single one is refused with
- * …_NOT_FOUND, and a list omits them. Rejects with ROLE_REQUIRED for things that the caller may only see.
+ * Checks the things that `fields` name. Things of hidden projects count as missing: a single id is refused with
+ * …_NOT_FOUND, and a list is shortened. Rejects with ROLE_REQUIRED for things that the caller may only see.
  */
 export async function narrowToSeen(
   fields: Record<string, unknown>,

@@ -45,8 +45,8 @@ export interface ScrapydCommandsParts {
 }
 
 /**
- * Presents the whole fleet as one Scrapyd, in our terms. Rejects with PROJECT_NOT_FOUND, VERSION_NOT_FOUND,
- * SPIDER_NOT_FOUND and EGG_…, which the server reports in the wording of Scrapyd 1.6.
+ * Presents the whole fleet as one Scrapyd. Rejects with PROJECT_NOT_FOUND, VERSION_NOT_FOUND, SPIDER_NOT_FOUND and
+ * EGG_…, which the server reports in the wording of Scrapyd 1.6.
  */
 export class ScrapydCommands {
   readonly nodeName = hostname()
@@ -70,7 +70,7 @@ export class ScrapydCommands {
 
   /**
    * Replaces even a version in use. Does not keep an invalid egg, but keeps one whose spiders cannot be listed
-   * (SPIDERS_UNKNOWN). `pinned`: another version that is pinned and that jobs without a version therefore run.
+   * (SPIDERS_UNKNOWN). `pinned` is the pinned version, if another one: jobs without a version run it instead.
    */
   async addVersion(
     project: ProjectName,

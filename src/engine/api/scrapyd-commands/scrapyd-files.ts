@@ -121,7 +121,7 @@ export class ScrapydFiles {
     const unknown = { sizeBytes: null, modifiedAtMs: null }
     const { store } = this.#parts
     if (spider === undefined) {
-      // Listed from runs, not from uploads: as on a disk, the logs of a deleted project remain.
+      // Listed from runs instead of uploads, because the logs of a deleted project remain, as on a disk.
       const ran = await store.listSpidersElsewhere(LOCAL_NODE_ID)
       const names = project === undefined ? ran.map((run) => run.project) : spidersIn(ran, project)
       return [...new Set(names)].map((name) => ({ name, isDirectory: true, ...unknown }))
@@ -158,7 +158,10 @@ export class ScrapydFiles {
     return attempt.logArchived || (nodeId !== LOCAL_NODE_ID && attempt.logDeletedAtMs === null)
   }
 
-  /** Nodes delete old items. Checks the files of each node, newest first, until several in a row are gone. */
+  /**
+   * Omits items that their node has deleted. Checks the files of each node, newest first, until several in a row are
+   * gone.
+   */
   async #keepExisting(runs: { job: StoredJob; entry: Entry }[]): Promise<Entry[]> {
     const kept: Entry[] = []
     const elsewhere: typeof runs = []

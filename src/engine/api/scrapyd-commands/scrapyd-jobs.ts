@@ -14,12 +14,12 @@ import type { ScrapydFiles } from './scrapyd-files.ts'
 const LIVE_LISTED_MAX = 1_000_000
 const LIVE_MAX_BYTES = 16_000_000
 /**
- * How long the known files of finished runs count as current. They rarely change, but clients can poll a thousand
- * times a second.
+ * How long the list of log and items files of finished runs is reused. The files rarely change, but clients can poll a
+ * thousand times a second.
  */
 const FILES_SEEN_FOR_MS = 1_000
 
-/** A live run has no archived items yet. */
+/** The run of a job. `itemsKept` is absent while the run is live, because its items are not archived yet. */
 type Run = Omit<FinishedRun['run'], 'itemsKept'> & { itemsKept?: boolean }
 interface Live {
   pending: ScrapydJobs['pending']
@@ -88,7 +88,7 @@ export class ScrapydJobLists {
   }
 
   async #select(project: ProjectName | null, live: Live, finished: Finished): Promise<ScrapydJobs> {
-    // Finding the jobs of this project alone would cost more.
+    // Filters the jobs of all projects, because reading those of one project would cost more.
     const isOfStore = finished.isOfStore && !live.running.some(({ run }) => run?.nodeId === LOCAL_NODE_ID)
     if (project === null) {
       const running = await this.#describeRunning(live.running)

@@ -7,7 +7,7 @@ export const CRON_FIELDS = ['year', 'month', 'day', 'week', 'day_of_week', 'hour
 type Field = (typeof CRON_FIELDS)[number]
 type CronTexts = Record<Field, string>
 
-/** Defaults of fields finer than the last one given. Coarser fields default to `*`. */
+/** Defaults of the fields that are finer than the finest field given. Coarser fields default to `*`. */
 const FIRST: CronTexts = {
   year: '*',
   month: '1',
@@ -79,14 +79,14 @@ function readDays(dayText: string, weekdayText: string): { day: string; weekday:
   return kinds
 }
 
-/** Lists values explicitly if cron would count them differently. */
+/** Converts a field to cron, which numbers weekdays differently. Lists all values, unless the field is a single step. */
 function cronField(field: keyof typeof RANGES, text: string): string {
   const [min, max] = RANGES[field]
   const values = new Set<number>()
   for (const part of partsOf(text)) {
     if (part === '*') return '*'
     const step = /^\*\/(\d+)$/.exec(part)?.[1]
-    // Kept as a step, because recurring expressions handle clock changes differently.
+    // A step stays a step, because rules with listed times treat clock changes differently.
     if (step !== undefined && field !== 'day_of_week' && partsOf(text).length === 1)
       return checkedStep(part, step, min, max)
     for (const value of valuesOf(field, part, min, max)) values.add(value)

@@ -161,7 +161,7 @@ function readScrapyCrawl(words: string[], project: string | null): StartedSpider
  */
 const OWN_PARAMETERS = new Set(['project', 'spider', '_version', 'setting', 'jobid', 'priority'])
 
-/** As in Scrapyd, the first value of a repeated name counts, but all settings do. */
+/** As in Scrapyd, only the first value of a repeated parameter counts, except for `setting`, which can be repeated. */
 function fromPairs(pairs: Pair[], node: string | null): StartedSpider {
   const firsts = new Map(pairs.toReversed())
   const [project = '', spider = '', version = null] = ['project', 'spider', '_version'].map((name) => firsts.get(name))

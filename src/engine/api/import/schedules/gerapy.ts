@@ -58,7 +58,7 @@ function importTask(
     jobs: chosen.map((node) => ({ ...template, node })),
     overlap: 'allow',
     catchUp: 'last',
-    // APScheduler skips runs that are later than this.
+    // APScheduler skips runs that would start later than this.
     catchUpWindowSeconds: 1
   }
   const later = names.map((name) => runs.get(name)!).filter((other) => other !== task)
@@ -109,7 +109,7 @@ interface Client {
 
 interface TaskContext {
   clients: Map<string, Client>
-  /** The last task with this job, which is the one that runs. */
+  /** The last task for each job name. Gerapy runs only this task. */
   runs: Map<string, Row>
   jobs: GerapyDatabase['jobs']
 }

@@ -87,7 +87,10 @@ function readArguments(json: string): { settings: Record<string, string>; args: 
   return { settings: Object.fromEntries(settings), args: Object.fromEntries(args) }
 }
 
-/** Reads `[1, 3]`: positions in the server list. Past runs reveal the addresses. null: any node. */
+/**
+ * Returns the addresses of the chosen nodes. null: any node. `chosen` is like `[1, 3]`, positions in ScrapydWeb's
+ * server list. The list is not stored, so the addresses come from past runs.
+ */
 function nodesOf(chosen: string, nodes: ScrapydWebDatabases['nodes'], notes: string[]): (string | null)[] {
   const numbers = [...chosen.matchAll(/\d+/g)].map(([number]) => Number(number))
   const unknown = numbers.filter((number) => !nodes.has(number))
