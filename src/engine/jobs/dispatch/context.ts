@@ -22,11 +22,10 @@ import type {
 import type { LiveAttempts } from './live-attempts.ts'
 
 export interface DispatchContext {
-  /** Except through `markLogArchived`, attempts are changed only through `live`. */
+  /** Attempts are changed only through `live`, except by `markLogArchived`. */
   store: JobReader & LaneReader & HoldStore & QueueFailureStore & AttemptReader & Pick<AttemptStore, 'markLogArchived'>
   archive: Pick<LogArchivePort, 'copy' | 'keepCopied' | 'copies' | 'pack'>
   itemsArchive: Pick<ItemsArchive, 'keep' | 'giveUp'>
-  /** Also provides the figures of the logs read so far. */
   collector: Pick<LogCollector, 'finish' | 'record' | 'writtenSinceMs' | 'figuresOf' | 'progressOf' | 'events'>
   fleet: Fleet
   live: LiveAttempts
@@ -49,6 +48,6 @@ export interface DispatchContext {
   mayAct?: (() => boolean) | undefined
   /** Passes a job to plugins before it is sent. Null: no plugin has this hook. Never rejects. */
   beforeDispatch?: Plugins['beforeDispatch']
-  /** Requests a plugin's choice of nodes for jobs. Null: no plugin has this hook. Never rejects. */
+  /** Asks a plugin to choose nodes for jobs. Null: no plugin has this hook. Never rejects. */
   chooseNodes?: Plugins['chooseNodes']
 }

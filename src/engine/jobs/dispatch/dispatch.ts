@@ -58,7 +58,7 @@ export class Dispatch implements FleetFollower {
   }
 
   /**
-   * Connects the parts with the live attempts and the fleet. Each part itself subscribes to what its own state needs.
+   * Connects the parts with the live attempts and the fleet. A part itself subscribes to the events that only it needs.
    */
   #listen(): void {
     const { live, fleet, collector } = this.#context
@@ -159,7 +159,7 @@ export class Dispatch implements FleetFollower {
     return this.#giveUp.giveUpUnresolved(nodeId)
   }
 
-  /** The wall clock time since when the node has accepted jobs but started none. Null: it is not stuck. */
+  /** Since when (wall clock) the node has accepted jobs but started none. Null: it is not stuck. */
   stuckSinceMs(nodeId: NodeId): number | null {
     return this.#stuck.stuckSinceMs(nodeId)
   }

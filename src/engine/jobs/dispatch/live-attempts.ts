@@ -59,7 +59,7 @@ export interface LiveAttempt {
   readonly limitHit: Message | null
   /** How the process ended, if the node reports it. */
   readonly exit: SeenExit | null
-  /** Whether the log was already archived, when the attempt counted as lost before it was found again. */
+  /** Whether the log was already archived, because the attempt counted as lost before it was found again. */
   readonly logArchived: boolean
 }
 
@@ -111,7 +111,7 @@ export interface BeliefEvents {
   moved: [move: { one: LiveAttempt; from: LiveState; to: LiveState; atMs: number }]
   /** The attempt is no longer live. `jobOutcome` is its job's outcome. Null: the job is back in the queue. */
   ended: [end: { one: LiveAttempt; jobOutcome: Outcome | null; change: AttemptEnd; atMs: number }]
-  /** An attempt that started elsewhere is followed from now on: it was found again or adopted. */
+  /** An attempt is followed from now on, because it was found again or adopted. */
   joined: [one: LiveAttempt]
   /** A slot was taken or freed. Can be emitted before the change is written. */
   slots: [change: { nodeId: NodeId; by: 1 | -1 }]
@@ -176,7 +176,7 @@ export class LiveAttempts {
     return begun
   }
 
-  /** Makes an ended attempt live again because its node has it. Null: its job has ended or started again. */
+  /** Makes an ended attempt live again because its node lists it. Null: its job has ended or started again. */
   async revive(
     attempt: Attempt,
     job: OfJob,
@@ -190,8 +190,7 @@ export class LiveAttempts {
     const change: Change = { ...details, from: ['ended'], kind: 'found_again' }
     const [isApplied] = await this.#write([{ one: attempt, change }], this.#clock.nowMs())
     if (isApplied !== true) return null
-    // Runs directly after the write, with nothing between that can fail: a cancel from now on must find the attempt
-    // live.
+    // Nothing that can fail may come between the write and this code, because a cancel must now find the attempt live.
     const startedAtMs = attempt.startedAtMs ?? (to === 'accepted' ? null : this.#clock.nowMs())
     const revived = { ...attempt, state: to, startedAtMs, result: null, reason: null, endedAtMs: null }
     return this.#join(this.#add(revived, job, this.#sent(), exit))
@@ -228,7 +227,7 @@ export class LiveAttempts {
   }
 
   /**
-   * A run that its node shows as ended (`finishing`) frees its slot in this turn, even if the write fails, so that a
+   * A run that its node shows as ended (`finishing`) frees its slot immediately, even if the write fails, so that a
    * claim for the slot shares the commit.
    */
   async moveAll(moves: readonly (AttemptMove & { one: LiveAttempt })[]): Promise<boolean[]> {

@@ -16,7 +16,7 @@ interface ProcessEnd {
   signal: string | null
   /** Why the spider closed, if the log does not show it. */
   finishReason?: string | null | undefined
-  /** The limit for which the local node stopped it. */
+  /** The limit for which the local node stopped the process. */
   limit?: Message | null
 }
 
@@ -95,7 +95,7 @@ export function judgeOutcome(evidence: {
   const limit = exit?.limit ?? evidence.limitHit ?? null
   const closing = tail === null ? null : parseClosingStats(tail)
   const logged = evidence.logged ?? readTail(tail ?? '')
-  // If its node deleted the log, the copy may have the end.
+  // If the node deleted the log, the figures of the copied part may include the end.
   const loggedReason = closing === null ? logged.finishReason : closing.finishReason
   const finishReason = loggedReason ?? exit?.finishReason ?? null
   // If only the process reports why the spider closed, the log is incomplete.
@@ -176,7 +176,10 @@ function readTail(tail: string): LoggedSoFar {
     : { ...figures, pages: null, items: null, records: NO_RECORDS }
 }
 
-/** The closing stats decide the pages and items. Errors can be logged before or after Scrapy counts them. */
+/**
+ * Pages and items come from the closing stats. For errors, the higher number counts, because errors can be logged
+ * before or after Scrapy counts them.
+ */
 function mergeCounts(closing: ClosingStats | null, { pages, items, records, showsEnd: isShown }: LoggedSoFar) {
   const counted = closing?.errors ?? null
   const logged = records.ERROR + records.CRITICAL

@@ -9,11 +9,17 @@ export interface QueueLane {
   spider: string
   jobs: readonly QueueHead[]
   hasMore: boolean
-  /** Whether the maximum number of heads was read and none could be placed. Other lanes do not wait for the rest. */
+  /**
+   * Whether the maximum number of heads was read and none could be placed. Other lanes do not wait for the lane's other
+   * jobs.
+   */
   isStuck?: boolean
 }
 
-/** Lanes that differ only in their spider. Except for limits, what blocks one of them on a node blocks all. */
+/**
+ * Lanes that differ only in their spider. Except for limits, anything that blocks one lane on a node blocks all of
+ * them.
+ */
 export interface QueueLine extends Omit<Lane, 'spider'> {
   key: string
   placementKey: string
@@ -23,7 +29,7 @@ export interface QueueLine extends Omit<Lane, 'spider'> {
 export interface ProjectShare {
   slots: number
   weight: number
-  /** Its turn among projects with equal shares. The lowest goes first (fair-shares.ts). */
+  /** The project's turn among projects with equal shares. The lowest goes first (fair-shares.ts). */
   pass: number
 }
 

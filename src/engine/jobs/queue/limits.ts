@@ -63,7 +63,7 @@ export class LimitBook {
 
 const NO_RULES: readonly CountedRule[] = []
 
-/** How many runs count against a limit now. For a limit per node, those on the fullest node. */
+/** How many runs count against a limit now. For a limit per node, returns the number on the fullest node. */
 export function liveOf({ rule, total, byNode }: CountedRule, hasTag: (nodeId: NodeId, tag: string) => boolean): number {
   if (rule.tag === null && !rule.perNode) return total
   const { tag } = rule
@@ -74,7 +74,7 @@ export function liveOf({ rule, total, byNode }: CountedRule, hasTag: (nodeId: No
 /** Why a run waits when `live` runs count against the limit, as in `2 of at most 2 runs of slow are live`. */
 export function limitReached({ project, spider, tag, perNode, max }: LimitRule, live: number): Message {
   if (max === 0) return say('limit.none_may_start', { project, spider, tag })
-  // If this plan sends the last jobs, `live` is still below `max`. They will be live when the text is read.
+  // If this plan sends the last jobs, `live` is still below `max`, but they are live when a user reads the text.
   return say('limit.reached', { project, spider, tag, perNode, live: Math.max(live, max), max })
 }
 

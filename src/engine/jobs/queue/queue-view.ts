@@ -13,7 +13,7 @@ interface ViewedLane extends QueueLane {
   line: ViewedLine
   jobs: QueueHead[]
   isStuck: boolean
-  /** How many heads to read together. Grows as they are used. */
+  /** The number of heads to read at once. Grows as jobs are taken. */
   wanted: number
   reading: number
 }

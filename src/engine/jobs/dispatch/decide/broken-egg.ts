@@ -18,7 +18,7 @@ export interface BrokenEgg {
   error: string
   nodes: string[]
   output: string
-  /** Wall clock time of the oldest of these nodes' last tries. Jobs queued after that wait for another try. */
+  /** The earliest of these nodes' last tries (wall clock). Jobs queued later wait for another try. */
   triedSinceMs: number
   /** Nodes that must try the egg again for later jobs, sorted by their last try, oldest first. */
   askAgain: NodeId[]
@@ -30,9 +30,9 @@ const AWAITED_MS = 10 * 60_000
 const ASKED_AT_ONCE = 8
 
 /**
- * Returns the import error that all nodes agree on. The jobs can then only fail. Returns null if a node has the egg,
- * is receiving it or has not tried it, or if the nodes disagree. Ignores nodes that are not active or that have been
- * down for too long, unless they have the egg.
+ * Returns the import error if all nodes report the same one. The jobs can then only fail. Returns null if a node has
+ * the egg, is receiving it or has not tried it, or if the errors differ. Ignores nodes that are not active or that have
+ * been down for too long, unless they have the egg.
  */
 export function findBrokenEgg(candidates: Iterable<EggCandidate>, nowMs: number): BrokenEgg | null {
   let broken: BrokenEgg | null = null

@@ -14,11 +14,13 @@ export interface PlaceableNode {
   slots: number
   /** How many jobs may wait in the node's own queue, in addition to those in its slots. */
   queueAhead: number
-  /** Whether one more job may be sent, to find out if the node has another slot. */
+  /** Whether to send one job more than the node has slots, to find out if it has another slot. */
   isTrying: boolean
   /** Slots in use or promised: our live attempts (uncertain ones too) and external jobs. */
   used: number
-  /** Slots held by runs that ended but left something running that keeps their process open. */
+  /**
+   * Slots of ended runs that the node still lists as running, because something that the spider started keeps running.
+   */
   held: number
   /** A temporary upper bound on the node's room (requests in flight, a node on probation). */
   roomMax: number

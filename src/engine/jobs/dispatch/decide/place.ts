@@ -25,7 +25,10 @@ export interface PlaceInput {
   hasLimits: boolean
   /** The limits that apply to a spider, with their current live counts. `place` does not change them. */
   rulesFor: (project: ProjectName, spider: string) => readonly CountedRule[]
-  /** How many of the spider's logs may be newer than the log of its quietest live run. Null: no run is live. */
+  /**
+   * How many logs of the spider may be newer than the log of the live run that has been quiet longest. Null: no run is
+   * live.
+   */
   newerLogs: (nodeId: NodeId, project: ProjectName, spider: string) => number | null
   assignmentsMax: number
   /**
@@ -49,27 +52,27 @@ export interface Assignment {
 
 export interface Plan {
   assignments: Assignment[]
-  /** Eggs to send so that waiting jobs can go to these nodes. Never more nodes than jobs that would use them. */
+  /** Eggs to send, so that waiting jobs can go to these nodes. There are never more nodes than jobs for them. */
   uploads: { nodeId: NodeId; project: ProjectName; version: VersionName }[]
   /** Why the remaining jobs wait. A line with jobs left has an entry, or each of its lanes with jobs left has one. */
   waiting: WaitingPlan
   /**
-   * Whether the plan ended early, because known heads ran out or the maximum was placed. The other jobs have no
-   * reason.
+   * Whether the plan ended early, because a lane's known heads ran out or the maximum was placed. For later jobs, the
+   * plan has no waiting reasons.
    */
   isPartial: boolean
   endedAt: string | null
-  /** Whether jobs wait because a node would delete a log. No event announces when it no longer would. */
+  /** Whether jobs wait because a node would delete a log. No event announces when that risk ends. */
   awaitsLogs: boolean
   /** The lowest pass of all waiting projects (fair-shares.ts). */
   passFloor: number
 }
 
 /**
- * Decides which queued jobs go where, now. Never exceeds a limit or a node's room (I3: its slots plus what may queue
- * there), and never gives one job to two nodes. Prefers nodes that have the egg, then the lowest share of used slots,
- * then the lower id, so the same input gives the same plan. The cost is proportional to the number of jobs placed
- * plus the number of lanes whose jobs could be placed.
+ * Decides which queued jobs start now, and on which nodes. Never exceeds a limit or a node's room (I3: its slots plus
+ * what may queue there), and never gives one job to two nodes. Prefers nodes that have the egg, then the lowest share
+ * of used slots, then the lower id, so the same input gives the same plan. The cost is proportional to the number of
+ * jobs placed plus the number of lanes whose jobs could be placed.
  */
 export function place(input: PlaceInput): Plan {
   return new Placing(input).plan()
@@ -181,13 +184,13 @@ class Placing {
       this.#waits(line, eggOnItsWay(line, node.name, this.#input))
       return order.skipJob()
     }
-    // No node with room has the egg. Each egg in transit will serve one job, so send one more for the next job.
+    // No node with room has the egg. Each upload serves one job, so start another one for this job.
     const coming = this.#nodeToGetTheEgg(choice, { line, lane, job }, rules, found)
     if (coming !== null) {
       if (!this.#plan.waiting.lines.has(line.key)) this.#waits(line, eggOnItsWay(line, coming.name, this.#input))
       return order.skipJob()
     }
-    // What blocks one job or spider must not block the others.
+    // A reason that concerns one job or spider must not block the others.
     if (found.refusedBy !== null) {
       const waiting = waitFor('node_refused', { node: found.refusedBy.name })
       if (!this.#plan.waiting.lanes.has(lane.lane)) this.#plan.waiting.lanes.set(lane.lane, waiting)
@@ -265,8 +268,8 @@ class Placing {
   }
 
   /**
-   * Returns a node that is receiving the egg, or is sent it now, for this job. Records in `found` what keeps the job
-   * from the other nodes without the egg.
+   * Returns the node that can run this job once it has the egg: one that is receiving the egg, or one that is sent it
+   * now. Records in `found` what keeps the job from other nodes without the egg.
    */
   #nodeToGetTheEgg(choice: Choice, head: Head, rules: readonly CountedRule[], found: Kept): PlaceableNode | null {
     const { line } = head
@@ -363,7 +366,10 @@ class Placing {
     if (exhausted !== undefined) this.#laneWaits(lane, exhausted)
   }
 
-  /** A limit that blocks every node with room does so for the rest of this plan, so other lines need not search. */
+  /**
+   * If the limit blocks every node with room, remembers this for the rest of the plan, so that other lines need not
+   * search.
+   */
   #recordReached(line: QueueLine, counted: CountedRule): void {
     const isOpen = (node: PlaceableNode) => this.#roomLeft(node) > 0 && !this.#isExhaustedOn(counted, node)
     if (this.#openNodes(line).some(isOpen)) return

@@ -41,7 +41,7 @@ export interface Reconciliation {
 export interface ReconcileOptions {
   absentSoFar: ReadonlyMap<string, Absence>
   nodePollIntervalMs: number
-  /** The minimum time between the snapshots for attempts taken over unresolved, if longer than the poll interval. */
+  /** Replaces the poll interval, if longer, for attempts that are taken over unresolved. */
   takenOverApartMs: number
 }
 
@@ -58,7 +58,7 @@ export interface ReconcileOptions {
  *
  * Presence always counts. Absence counts only in snapshots that started after the POST ended, and only if two of them
  * are more than the node's poll interval apart: on its way from the queue to the process table, a job is in no list. If
- * the engine that sent the POST died, the end of the POST is unknown, so the two must be further apart.
+ * the engine that sent the POST died, the end of the POST is unknown, so the two snapshots must be further apart.
  */
 export function reconcile(
   believed: readonly BelievedAttempt[],
@@ -120,7 +120,10 @@ function countAbsence(attempt: BelievedAttempt, before: Absence | null, snapshot
   return { ...before, snapshots: before.snapshots + 1 }
 }
 
-/** How long the node can take to poll its queue, plus the time for a POST that may still be in flight. */
+/**
+ * The minimum time between two snapshots that prove an absence. Covers the node's poll of its queue and, for an attempt
+ * taken over unresolved, a POST that is still in flight.
+ */
 function nodePollIntervalOf(
   attempt: BelievedAttempt,
   { nodePollIntervalMs, takenOverApartMs }: ReconcileOptions
@@ -135,7 +138,7 @@ function isProved(absence: Absence, snapshot: Snapshot, nodePollIntervalMs: numb
   return absence.snapshots >= 2 && snapshot.begunAtMs - absence.firstBegunAtMs > nodePollIntervalMs
 }
 
-/** Scrapyd identifies a job by project and jobid. Scrapyd 1.2 omits the project; the client then adds it. */
+/** Scrapyd identifies a job by project and jobid. Scrapyd 1.2 does not report the project, so the client adds it. */
 function identity(job: { project: ProjectName; jobid: string }): string {
   return `${job.project}\n${job.jobid}`
 }

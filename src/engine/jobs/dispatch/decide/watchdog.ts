@@ -1,7 +1,7 @@
 import { backoffMs } from '../../../runtime/backoff.ts'
-/** How long a job may at first wait next to a free slot: three of Scrapyd's poll intervals of 5 s. */
+/** How long a job may wait at first while a slot is free: three of Scrapyd's poll intervals of 5 s. */
 const PATIENCE_MS = 15_000
-/** A node that starts none of its jobs for longer than this is stuck, however rarely it polls. */
+/** A node that starts no job for longer than this is stuck, regardless of how rarely it polls. */
 export const PATIENCE_MAX_MS = 300_000
 const PROBATION_FIRST_MS = 30_000
 const PROBATION_MAX_MS = 600_000
@@ -65,7 +65,7 @@ export function judgeLists(before: StartWatch | null, seen: Lists): StartWatch {
   const strikes = (watch.stuck?.strikes ?? 0) + 1
   return {
     ...watch,
-    // The node runs fewer jobs than before although one waits, so it may have lost slots.
+    // The node runs fewer jobs than before although a job waits, so it may have lost slots.
     mostRunning: Math.max(1, running.size),
     idleSinceMs: null,
     patienceMs: backoffMs(strikes + 1, PATIENCE_MS, PATIENCE_MAX_MS),

@@ -19,11 +19,11 @@ const AT_ONCE_MAX = 500
 
 interface Climb {
   step: number
-  /** How long the run may take to finish after the first INT, if the request specified it. */
+  /** How long the run may take to finish after the first INT. Null: the request did not specify a time. */
   firstWaitMs: number | null
   timer: Timer | null
   /**
-   * Whether the next step waits for its turn at the node. The delay of the following step starts when this one is
+   * Whether the next step waits for its turn at the node. The delay before the following step starts when this step is
    * sent.
    */
   isWaitingForTurn: boolean
@@ -123,7 +123,7 @@ export class CancelLadder {
     this.#climbing.set(one.key, climb)
     const waitMs = lastAtMs === null ? 0 : waitAfterStep(sent - 1, this.#waitsFor(one, climb))
     const leftMs = Math.min(waitMs, waitMs - (clock.nowMs() - (lastAtMs ?? 0)))
-    // A force that was requested after the last step is still due.
+    // A force skips the delay unless its step was already sent.
     const isDue = leftMs <= 0 || (isForced && sent < 2)
     if (!isDue) climb.timer = clock.setTimer(leftMs, () => void this.#step(one))
     else if (isSettled(one)) void this.#step(one)
@@ -182,7 +182,7 @@ export class CancelLadder {
   }
 
   #climbingOf(one: LiveAttempt): Climb | undefined {
-    // If the attempt was found again, a new object with its own climb replaced this one.
+    // If the attempt was found again, a new object with its own climb has replaced `one`.
     if (this.#context.live.get(one.key) !== one) return undefined
     if (one.state === 'finishing') this.#climbing.delete(one.key)
     return this.#climbing.get(one.key)

@@ -46,7 +46,7 @@ const isWaitedFor = (node: FleetNode, error: unknown): boolean =>
 interface Failures {
   all: number
   tails: number
-  /** Of reading the whole log for its figures. */
+  /** Failures to read the whole log for its figures. */
   reads: number
   archives: number
   items: number
@@ -130,7 +130,7 @@ export class Finisher {
     const earlier = one.logArchived && !keepsLogs ? await store.findArchivedLog(one.jobId, one.number) : null
     const archived = keepsLogs ? null : await this.#archive(node, one, { tail, earlier }, failures)
     const keptBytes = (archived ?? earlier)?.sizes?.rawBytes ?? 0
-    // An earlier archive that stays is incomplete, because it was copied from a node that then went away.
+    // If the earlier archive is kept, it is incomplete: it was copied from a node that then became unreachable.
     const isCut = archived === null ? earlier !== null : tail === null || keptBytes < tail.sizeBytes
     // Most runs end before their log is read, so there is no copy to remove.
     const isCopied = archived !== null && (isCut || archived.packed === null || reading?.isCopied !== false)
@@ -144,7 +144,8 @@ export class Finisher {
       const rules = outcomeRulesOf(this.#context.projects.settingsOf(one.project), one.spider)
       const hasFailedExit = exit !== null && (exit.code !== 0 || exit.signal !== null)
       const judgement = applyOutcomeRules(judged, rules, { hasFailedExit })
-      // Starts these writes together. They share one commit unless the retry policy requires the earlier attempts.
+      // Starts these writes together, so that they share one commit. If the retry policy needs the earlier attempts,
+      // they cannot.
       await Promise.all([
         archived !== null && store.markLogArchived(one.jobId, one.number, archived),
         reading !== null && collector.record(reading, one.startedAtMs, { isStopped }),

@@ -45,7 +45,7 @@ export class LimitEnforcer {
   watch(one: LiveAttempt): void {
     const { projects, clock } = this.#context
     if (this.#stopped || one.startedAtMs === null || this.#watched.has(one.key)) return
-    // A run that its node forgot returns to `running`. If it hit its limit before, the ladder is already climbing.
+    // A run that its node forgot returns to `running`. If it hit a limit before, the cancel ladder is already running.
     if (one.limitHit !== null) return
     const limits = effectiveLimits(projects.settingsOf(one.project).limits, one.limits)
     if (limits === null || ![limits.wallSeconds, ...LOG_LIMITS.map((name) => limits[name])].some(isSet)) return

@@ -6,7 +6,7 @@ import type { LiveAttempt } from '../live-attempts.ts'
 
 /** How long a run may stay listed after its process has ended, while its node reads the rest of its output. */
 const CONFIRMED_AFTER_MS = 2_000
-/** How long a process may outlive its complete log before we ask the node about it. Doubles with each request. */
+/** How long a process may run after its log is complete before we ask the node about it. Doubles with each request. */
 const QUIET_FIRST_MS = 30_000
 /** How long a log may stay unchanged before we ask the node whether the process still exists. */
 const QUIET_MAX_MS = 600_000
@@ -28,10 +28,9 @@ export const runKey = ({ project, jobid }: Pick<SeenJob, 'project' | 'jobid'>): 
  * proves that the process ended.
  *
  *   running --signal: "it has exited"--> said --still listed as running 2 s later--> finishing, judged by its log
- *      ^ the signal of a cancel; one without effect if its log has been complete for 30 s, or has not grown for 10
- *      min
  *
- * As long as the node lists such a run as running, it counts as an external run that takes a slot.
+ * The signal is that of a cancel, or signal 0 if the log has been complete for 30 s or has not grown for 10 min.
+ * While the node lists the ended run as running, it counts as an external run that takes a slot.
  */
 export class EndedProcesses {
   readonly #context: Pick<DispatchContext, 'live' | 'fleet' | 'clock' | 'collector' | 'logger'>
@@ -49,7 +48,10 @@ export class EndedProcesses {
     this.#asking.delete(one)
   }
 
-  /** We ask a node about a run only if the run is in its newest lists. Only the lists show when a held run is gone. */
+  /**
+   * Whether to fetch the lists. We ask about a run only if it is in the newest lists, and only they show whether a run
+   * whose process ended is still listed.
+   */
   wantsSnapshot(nodeId: NodeId): boolean {
     const nowMs = this.#context.clock.monotonicMs()
     const isWanted = (one: LiveAttempt) =>
@@ -90,7 +92,7 @@ export class EndedProcesses {
     return held
   }
 
-  /** Call this after the log of a running job was read. */
+  /** Call this after reading the log of a running job. */
   noticeLog(jobId: JobId): void {
     const { live, clock, collector } = this.#context
     const one = live.ofJob(jobId)
@@ -115,8 +117,8 @@ export class EndedProcesses {
         this.#asking.delete(one)
         continue
       }
-      // A cancel with any signal removes a pending job. Another Scrapdeck may be retrying the job under the same
-      // jobid now.
+      // Checks the newest lists first, because a cancel with any signal removes a pending job. Another Scrapdeck may be
+      // retrying the job under the same jobid.
       const lists = node && this.#newest.get(node)
       if (node === undefined || lists === undefined || lists.begunAtMs < asking.dueAtMs) continue
       asking.waitMs = Math.min(QUIET_MAX_MS, 2 * asking.waitMs)

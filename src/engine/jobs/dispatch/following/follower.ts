@@ -27,7 +27,7 @@ export const NODE_POLL_INTERVAL_MS = 5_000
 const TAKEN_OVER_APART_MS = 65_000
 // A run that its node forgot counts as alive while its log grows. After this long without a new byte, it is lost.
 const ORPHAN_SILENCE_MS = 60_000
-// A node that responds for this long without listing the run or returning its log never will.
+// If a node refuses the log of an unlisted run for this long, we give up the log.
 const LOG_REFUSED_MS = 60_000
 const FINISHED_ASKED_MAX = 1_000
 
@@ -36,7 +36,7 @@ interface FollowerParts {
   returned: Pick<ReturnedRuns, 'isExpecting'>
   stuck: Pick<StuckNodes, 'isTakenBackAfter'>
   endedProcesses: Pick<EndedProcesses, 'heldIn'>
-  /** Provides notes for the first timeline entry that shows that the attempt arrived. */
+  /** Provides notes for the first timeline entry which shows that the attempt arrived. */
   sender: Pick<Sender, 'sendNotesOf'>
 }
 
@@ -86,16 +86,16 @@ export class Follower {
   }
 
   /**
-   * Whether we know everything that runs on the node. We do not before its first lists, and while runs that were
-   * given up may reappear. Sending to the node could then exceed its room (I3).
+   * Whether we know everything that runs on the node. False before its first lists and while runs that were given up
+   * may reappear. Sending to the node could then exceed its room (I3).
    */
   knowsLists(node: FleetNode): boolean {
     return this.#newest.has(node) && !this.#parts.returned.isExpecting(node.stored.id)
   }
 
   /**
-   * Whether the node lists a job with this jobid, perhaps an ended one. Another job with it would be
-   * indistinguishable.
+   * Whether the node lists a job with this jobid, perhaps an ended one. A second job with this jobid could not be told
+   * apart.
    */
   isListed(node: FleetNode, project: ProjectName, jobid: string): boolean {
     const { pending, running, finished } = this.#newest.get(node) ?? { pending: [], running: [], finished: [] }
@@ -236,13 +236,13 @@ export class Follower {
   }
 
   /**
-   * Only a node that remembers everything since then proves that the job never started there. After a restart, or
-   * with pruned logs, the job may have run; it is queued again and flagged.
+   * The job is queued again. Only a node that remembers all runs since the POST proves that the job never started.
+   * Otherwise, after a restart or with pruned logs, the job may have run, so it is flagged.
    */
   async #concludeAbsent(node: FleetNode, one: LiveAttempt, evidence: Record<string, unknown>): Promise<void> {
     const { live } = this.#context
     const { name } = node.stored
-    // The state that was judged. If the attempt is seen during the store lookup below, it is not absent.
+    // The lookup below takes time. If the attempt is seen meanwhile, its state differs and it is not absent.
     const from = [one.state]
     const holderId = await this.#listedElsewhere(node, one)
     if (holderId !== null) {
@@ -282,7 +282,7 @@ export class Follower {
   }
 
   /**
-   * Whether the node still lists a run of ours that ended before this one was sent. Scrapyd forgets either all runs
+   * Whether the node still lists a run of ours that ended before this attempt was sent. Scrapyd forgets either all runs
    * together (memory) or the oldest first (finished_to_keep), so it would also list any run that ended later.
    */
   async #remembersSince(node: FleetNode, one: LiveAttempt): Promise<boolean> {

@@ -16,7 +16,7 @@ import { hidesItsRuns } from '../../../../shared/node-health.ts'
  */
 export class GiveUp {
   readonly #context: DispatchContext
-  /** Monotonic time since when a node has been unreachable. Not persisted, because a new engine checks for itself. */
+  /** Monotonic time since when a node has been unreachable. Not persisted, because a new engine measures it anew. */
   readonly #awaySinceMs = new Map<string, number>()
 
   constructor(context: DispatchContext) {

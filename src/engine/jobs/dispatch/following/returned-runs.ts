@@ -48,7 +48,7 @@ export class ReturnedRuns {
    * By node: the projects of listed jobs that need no lookup, by jobid. They are external, or ours in a known state.
    */
   readonly #known = new WeakMap<FleetNode, Map<string, string>>()
-  /** Monotonic end times of attempts, by jobid. Lists that were requested before that do not count. */
+  /** Monotonic end times of attempts, by jobid. Lists that were requested before the end do not count. */
   readonly #endedAtMs = new Map<string, number>()
   /**
    * Nodes that were unreachable when attempts on them ended, with the monotonic time of the last end. Those runs may
@@ -164,7 +164,7 @@ export class ReturnedRuns {
     return one !== null
   }
 
-  /** Records a run of ours on a node that it was never sent to: the nodes share a queue, and either may run it. */
+  /** Records that another node lists a run of ours. The two nodes share a queue, so either of them may run the job. */
   async #recordTaken(node: FleetNode, { job: seen, list }: Listed): Promise<void> {
     const { store, fleet, live } = this.#context
     const jobId = OUR_JOBID.exec(seen.jobid)?.[1] as JobId | undefined

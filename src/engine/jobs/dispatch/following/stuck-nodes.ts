@@ -160,7 +160,7 @@ export class StuckNodes {
     } catch (error) {
       logger.error({ error, node: node.stored.name }, 'withdrawing jobs from a stuck node failed; retrying')
     } finally {
-      // After a failure, some withdrawals were never attempted. The node's next lists count again for their jobs.
+      // After a failure, some jobs were not withdrawn. For them, the node's next lists must count again.
       for (const one of ours) {
         if (this.#takenBackAtMs.get(one) === Number.POSITIVE_INFINITY) this.#takenBackAtMs.set(one, clock.monotonicMs())
       }
@@ -195,7 +195,7 @@ export class StuckNodes {
     })
   }
 
-  /** Returns a job that had already left the node's queue to `accepted`, because it did arrive. */
+  /** The job had already left the node's queue, so it did arrive. Its attempt becomes `accepted` again. */
   async #leaveThere(node: FleetNode, one: LiveAttempt, nodeSaid: string | null): Promise<void> {
     await this.#context.live.move(one, {
       from: ['uncertain'],

@@ -18,13 +18,13 @@ type Context = Pick<DispatchContext, 'store' | 'fleet' | 'catalog' | 'distributi
 const NODES_NAMED_MAX = 20
 
 /**
- * Ends waiting jobs whose egg no node can import. A job that was queued, or whose project was resumed, after a node
- * tried the egg waits for another try, because what was missing may have been installed.
+ * Ends waiting jobs whose egg no node can import. A job waits for another try if it was queued or its project was
+ * resumed after a node tried the egg, because what was missing may have been installed.
  */
 export class BrokenEggJobs {
   readonly #context: Context
   readonly #sendEgg: (upload: EggUpload) => void
-  /** Heads that the store did not fail, each with a time after which its job was queued. */
+  /** Jobs that were queued after the nodes tried the egg, with the time of that try. They need no second check. */
   readonly #cameAfterMs = new WeakMap<QueueHead, number>()
   /** The wall clock time when a project was last seen paused. Its nodes may have been repaired during the pause. */
   readonly #pausedAtMs = new Map<ProjectName, number>()

@@ -23,7 +23,8 @@ import { type Assignment, place, type Plan } from '../decide/place.ts'
 import type { Sender } from './sender.ts'
 
 /**
- * The maximum number of requests in flight to all nodes, and of jobs placed per run, so that other work gets a turn.
+ * The maximum number of requests in flight to all nodes, and of jobs placed per run. Limited so that other work gets a
+ * turn.
  */
 const REQUESTS_OUT_MAX = 512
 const ASSIGNMENTS_MAX = 256
@@ -69,7 +70,7 @@ export class Dispatcher {
   #lastRunMs = 0
   #isGatheringRoom = false
   readonly #lookingAgain = new Set<number>()
-  /** The number of requests in flight at which another run starts while jobs wait. -1: no jobs wait. */
+  /** While jobs wait, another run starts when the number of requests in flight falls to this. -1: no jobs wait. */
   #againBelowRequests = -1
   paused = false
   readonly events = new EventEmitter<{ waiting: [lanes: string[]]; laneEmptied: [lane: string] }>()
@@ -95,7 +96,7 @@ export class Dispatcher {
     })
     context.live.events.on('ended', ({ one, jobOutcome }) => {
       this.#board.markStale(one.nodeId)
-      // Its log was read, so another run can start on a node that keeps few logs.
+      // The ended run's log was read, so another run can start on a node that keeps few logs.
       if (jobOutcome === null || context.fleet.get(one.nodeId)?.stored.logsKept != null) this.wake()
     })
     this.#logsAtRisk = new LogsAtRisk({
@@ -238,7 +239,7 @@ export class Dispatcher {
     })
   }
 
-  /** For conditions that no event announces, such as that a node has been awaited long enough. */
+  /** For conditions whose end no event announces, such as waiting for an unreachable node. */
   #lookAgain(afterMs: number): void {
     if (this.#lookingAgain.has(afterMs)) return
     this.#lookingAgain.add(afterMs)

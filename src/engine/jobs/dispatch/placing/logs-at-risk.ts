@@ -24,8 +24,9 @@ export class LogsAtRisk {
   }
 
   /**
-   * How many logs of this spider on the node may be newer than the log of its quietest live run. Null: no run is
-   * live. If this reaches the number of logs that the node keeps, the next start may delete that run's log.
+   * How many logs of this spider on the node may be newer than the log of the live run that has been quiet longest.
+   * Null: no run is live. If this reaches the number of logs that the node keeps, the next start may delete that run's
+   * log.
    */
   newerLogs(nodeId: NodeId, project: ProjectName, spider: string): number | null {
     const live = this.#parts.live.ofNode(nodeId).filter((one) => one.project === project && one.spider === spider)

@@ -51,7 +51,7 @@ export class NodeBoard {
     for (const { id } of [...this.index.all()]) if (!ids.has(id)) this.index.remove(id)
   }
 
-  /** Returns whether the node gained room, or whether the waiting reasons about it may have changed. */
+  /** Returns true if the node gained room, or if the reasons of waiting jobs may have changed because of it. */
   refreshOne(node: FleetNode): boolean {
     const { stored, status } = node
     const { live } = this.#context

@@ -41,7 +41,8 @@ export class RefusalBackoff {
   #forgetOld(): void {
     const nowMs = this.#clock.monotonicMs()
     for (const [key, wait] of this.#waits) if (wait.untilMs < nowMs) this.#waits.delete(key)
-    // Otherwise, while most entries are active, every new entry would scan all of them.
+    // Raises the threshold. Otherwise, while most entries are active, every new entry would cause a scan of all
+    // entries.
     this.#forgetAbove = Math.max(KEPT, 2 * this.#waits.size)
   }
 }

@@ -43,7 +43,7 @@ export class Sender {
   readonly #givingUp = new AbortController()
   #requestCount = 0
 
-  /** `requests`: `requestsTo` changed. -1: a request ended. */
+  /** `requests`: the number of requests to a node changed. -1: a request ended. */
   readonly events = new EventEmitter<{ requests: [change: { nodeId: NodeId; by: 1 | -1 }] }>()
 
   constructor(context: DispatchContext, refusalBackoff: RefusalBackoff) {
@@ -190,7 +190,7 @@ export class Sender {
     })
   }
 
-  /** If another engine leads by now, the database refuses this write, and that engine finds the attempt unchanged. */
+  /** If another engine leads already, the database refuses this write, and that engine finds the attempt unchanged. */
   async #endUnsent(one: LiveAttempt): Promise<void> {
     await this.#context.live.end(one, {
       from: ['sending'],
@@ -355,7 +355,9 @@ function scrubbed(error: NodeError, secrets: string[]): NodeError {
   })
 }
 
-/** Only the text is left if a value spans parameters, is one of our own words, or changes a parameter's meaning. */
+/**
+ * Keeps the parameters if masking them gives the same text as masking the whole text. Otherwise, keeps only the text.
+ */
 function hiddenIn(said: Message, hide: (text: string) => string): Message {
   const hidden = mapStrings(said, hide)
   const text = hide(render(said))
