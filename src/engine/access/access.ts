@@ -49,7 +49,7 @@ export interface Vouched {
   nodeGroups: StoredUser['nodeGroups']
 }
 
-/** Finds the user of a request, and the user's rights, by the credentials. The owner (OWNER) is not a user. */
+/** Finds the principal of a request by its credentials. The owner (OWNER) is not a user. */
 export class Access {
   readonly #parts: AccessParts
   readonly #directory: Directory
@@ -95,8 +95,8 @@ export class Access {
   }
 
   /**
-   * Performs `work` after all earlier changes. `check` throws if the work is no longer allowed by then. By default,
-   * it throws UNAUTHORIZED if the actor has been logged out or changed in the meantime.
+   * Performs `work` after all earlier changes. Just before that, `check` throws if the work is no longer allowed. By
+   * default, it throws UNAUTHORIZED if the actor was logged out or changed.
    */
   readonly inTurn: InTurn = (work, check = () => refuseEndedActor((principal) => this.isCurrent(principal))) =>
     this.#directory.inTurn(async () => {
@@ -196,10 +196,7 @@ export class Access {
     })
   }
 
-  /**
-   * Returns empty roles for a user to whom only groups in Scrapdeck give a role. null: these give the user no role
-   * either.
-   */
+  /** Returns empty roles if groups in Scrapdeck give this user a role. null: they do not, or there is no such user. */
   noneOfItsOwn(subject: string): Pick<Vouched, 'role' | 'projects' | 'nodeGroups'> | null {
     const user = this.#directory.userBySubject(subject)
     if (user === undefined || !this.#directory.groupsOf(user.id).some(hasRole)) return null
@@ -222,7 +219,7 @@ export class Access {
     const sinceMs = this.sessionStart(user?.id ?? null)
     const isRight = await this.#passwords.isRight(password, user?.passwordHash ?? null)
     if (!isRight || user === undefined) return null
-    // The password can have changed during the check.
+    // The password may have changed during the check.
     const now = this.#directory.user(user.id)
     if (now?.passwordHash !== user.passwordHash) return null
     this.#lastSeen.mark(user.id, null)
@@ -247,8 +244,8 @@ export class Access {
   }
 
   /**
-   * Returns the start time for a new session. Later than the end of earlier sessions, which another engine's clock
-   * may have set.
+   * Returns the start time for a new session. Never before the time at which earlier sessions ended, which can be ahead
+   * of this engine's clock if another engine set it.
    */
   sessionStart(userId: UserId | null): number {
     return Math.max(this.#parts.clock.nowMs(), this.#directory.sessionsSince(userId))

@@ -31,7 +31,7 @@ const acting = new AsyncLocalStorage<Acting>()
 export const actAs = <T>(principal: Principal | null, work: () => T, ticket: AuditTicket | null = null): T =>
   acting.run({ principal, ticket }, work)
 
-/** Call this within actAs. Queued work checks `isOpen` again before it starts (Access.inTurn). */
+/** Call this within actAs. Queued work checks `isOpen` again just before it starts (Access.inTurn). */
 export const actWhile = <T>(isOpen: () => boolean, work: () => T): T =>
   acting.run({ ...acting.getStore()!, isOpen }, work)
 
@@ -65,10 +65,9 @@ export function asActorStores<Given extends { project: ProjectName; settings?: R
 }
 
 /**
- * Returns the order, or the template of orders, in the form in which the actor may give it. If the actor may not
- * choose code, adds the setting that keeps the run from reading the node's files (run-rights.ts), and throws
- * ROLE_REQUIRED if the order names code. Does not check the defaults of a project, because they need their own
- * permission.
+ * Returns the order, or the template of orders, as the actor may give it. If the actor may not choose code, adds the
+ * setting that keeps the run from reading the node's files (run-rights.ts), and throws ROLE_REQUIRED if the order names
+ * code. Does not check the defaults of a project, because changing them needs a permission of its own.
  */
 export function asActorMayRun<Given extends Parameters<typeof codeIn>[0] & { project: ProjectName }>(
   given: Given,
@@ -92,7 +91,10 @@ export function actorMayEverywhere(needed: Permission): boolean {
 
 export const actorMayGoFirst = (): boolean => actorMayEverywhere('queue.order')
 
-/** Jobs with a priority above 0 run before the jobs of all projects. */
+/**
+ * Throws ROLE_REQUIRED for a priority above 0 unless the actor may order the whole queue. Such jobs run before the jobs
+ * of all projects.
+ */
 export function refuseHighPriority(priority: number | null | undefined): void {
   if (priority != null && priority > 0) requireOfActor(null, 'queue.order', 'A priority above 0')
 }

@@ -30,7 +30,7 @@ interface Parsed {
 export class Passwords {
   #running = 0
   readonly #waiting: (() => void)[] = []
-  /** A hash that is checked for unknown users, so that refusing them takes as long as refusing a wrong password. */
+  /** A hash to check for unknown users, so that an unknown name takes as long as a wrong password. */
   #decoy: Promise<string> | null = null
 
   /**
@@ -122,7 +122,7 @@ export class UserAttemptLimiter {
     this.#what = what
   }
 
-  /** Call this before each attempt, so that parallel attempts count as well. Throws TOO_MANY_REQUESTS. */
+  /** Call this before each attempt, so that parallel attempts are counted. Throws TOO_MANY_REQUESTS. */
   begin(user: string): void {
     const nowMs = this.#clock.monotonicMs()
     const before = this.#windows.get(user)

@@ -14,13 +14,13 @@ import { NODE_GROUP_PERMISSIONS, nodePermissionsIn } from '../../shared/roles.ts
 /** The permissions of a user or token, computed in advance so that each check is a single bit operation. */
 export interface Rights {
   /**
-   * In all projects, and therefore for the whole service. null: the rights are limited to single projects or node
-   * groups.
+   * Permissions in all projects, and therefore for the whole service. null: the rights are limited to single projects
+   * or node groups.
    */
   readonly everywhere: Permissions | null
   /** All permissions in these projects, including those that are given everywhere. */
   readonly inProjects: ReadonlyMap<ProjectName, Permissions>
-  /** On nodes with these tags, in addition to the permissions given everywhere. */
+  /** Permissions on nodes with these tags, in addition to those given everywhere. */
   readonly inNodeGroups: ReadonlyMap<string, Permissions>
   /** All permissions that are given everywhere, in any project or in any node group. */
   readonly anywhere: Permissions
@@ -65,7 +65,9 @@ export function uniteRights(one: Rights, other: Rights): Rights {
   return rightsOf(everywhere, [...one.inProjects, ...other.inProjects], nodeGroups)
 }
 
-/** The scope of a token. null means all projects or all nodes, unless the other kind is restricted. */
+/**
+ * The scope of a token. If both are null, the token is not restricted. If only one is null, it counts as an empty list.
+ */
 export interface TokenScope {
   projects: readonly ProjectName[] | null
   nodeGroups: readonly string[] | null

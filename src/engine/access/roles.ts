@@ -37,7 +37,7 @@ const HOLDERS_NAMED = 5
 export class Roles {
   readonly #parts: RolesParts
   readonly #custom: Map<string, StoredRole>
-  /** For each role, the options that give it to outside groups. */
+  /** For each role, the options that give it to groups of an identity provider or a proxy. */
   #configured: ReadonlyMap<string, readonly string[]> = new Map()
   readonly events = new EventEmitter<{ changed: [] }>()
 

@@ -11,12 +11,12 @@ import { BoundedMap } from '../runtime/bounded.ts'
 
 const CODE_MS = 60_000
 const DEVICE_MS = 10 * 60_000
-/** A program that polls after a shorter time ignores the interval that it was given. */
+/** The minimum time between two polls. A program that polls sooner ignores the interval that it was given. */
 const TOO_SOON_MS = 1_000
 const CODES_MAX = 1_000
 /**
- * The maximum number of sign-ins of devices, in total and per address. Strangers can start sign-ins, and one of them
- * must not displace those of others.
+ * The maximum number of sign-ins of devices, in total and per address. Anyone can start sign-ins, and one address must
+ * not displace the sign-ins of others.
  */
 const DEVICES_MAX = 1_000
 const DEVICES_OF_ADDRESS_MAX = 10
@@ -168,7 +168,7 @@ export class SignIns {
     this.#guesses.begin(who)
     const code = readUserCode(typed)
     const found = [...this.#devices.values()].find(({ userCode, answer }) => userCode === code && answer === null)
-    // Correct codes count as attempts as well, because a user who knows one code could try others.
+    // Correct codes count as attempts too, because a user who knows one code could try others.
     if (found !== undefined) return found
     throw new ScrapdeckError('SIGN_IN_NOT_FOUND', sentence('access.no_sign_in_with_code'))
   }

@@ -74,7 +74,9 @@ export class TokenCommands {
     }, check)
   }
 
-  /** Throws the same errors as `create` if a permission is missing. */
+  /**
+   * Throws PASSWORD_REQUIRED, ROLE_REQUIRED, USER_NOT_FOUND or BAD_INPUT unless the principal may create this token.
+   */
   requireGrantable(by: Principal, wanted: GrantedToken): { userId: UserId | null; role: string } {
     const userId = wanted.userId ?? by.userId
     if (by.tokenId !== null) throw needsPassword('A token cannot create another one')
@@ -159,7 +161,7 @@ export function isTokenText(text: string): boolean {
   return match !== null && checksum(match[1]!) === match[2]
 }
 
-/** A token has so many random bits that a fast hash is as safe as a slow one. */
+/** A token has enough random bits that a fast hash is as safe as a slow one. */
 export const hashTokenText = (text: string): string => hash('sha256', text)
 
 const endingOf = (text: string): string => text.slice(-8)

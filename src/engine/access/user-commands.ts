@@ -93,7 +93,7 @@ export class UserCommands {
   }
 
   /**
-   * A new password, or disabling the user, ends all sessions. `confirmed`: the hash of the password that the user
+   * Changing the password or disabling the user ends all sessions. `confirmed`: the hash of the password that the user
    * gave to confirm the change. Rejects with USER_NOT_FOUND or BAD_INPUT.
    */
   update(

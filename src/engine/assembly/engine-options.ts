@@ -49,7 +49,7 @@ export interface EngineOptions
     MonitoringOptions,
     ApiOptions {
   /**
-   * The lease by which this engine leads the others on its database (`postgres.lease`). Absent if it is the only
+   * The lease by which this engine leads the engines of its database (`postgres.lease`). Absent if it is the only
    * engine.
    */
   leadership?: Leadership
@@ -60,7 +60,10 @@ export interface EngineOptions
   webhookNetworks?: string
   /** Secret files of the host application, which addresses of clusters must not name. */
   secretFiles?: readonly string[]
-  /** Waits between the steps of a cancel: after INT, after the second INT, after KILL. Default: 30, 15 and 15. */
+  /**
+   * Waits between the steps of a cancel, in seconds: after INT, after the second INT, after KILL. Default: 30, 15 and
+   * 15.
+   */
   cancelWaitsSeconds?: readonly [number, number, number]
   logger?: Logger
   seams?: {
@@ -106,20 +109,20 @@ export interface Engine {
    * Sets the address of the HTTP server. `plainHttpOn`: the address beyond this machine on which it speaks plain HTTP.
    */
   setAddress(address: string, plainHttpOn?: string | null): void
-  /** The HTTP server may renew its certificate. Alerts report an expiry. null: no TLS. */
+  /** Sets the certificate of the HTTP server, so that alerts can report its expiry. null: no TLS. */
   setCertificate(certificate: { readonly endsAtMs: number } | null): void
   health: Pick<HealthWatch, 'now' | 'check'>
   /** Returns the egg that a pod can fetch with this token. Rejects with EGG_LINK_INVALID. */
   openEgg(token: string): Promise<EggToSend>
   metrics(): Promise<string>
   /**
-   * The number of our spiders that run on this machine. The desktop asks the user before quitting if there are any.
+   * The number of our spiders that run on this machine. If there are any, the desktop asks the user before it quits.
    */
   localRunningCount(): number
   stopLocalSpiders(): Promise<void>
   /**
    * Refuses new work and waits for the last write. Spiders keep running. Can be called twice. Rejects if a part could
-   * not be closed (several: an AggregateError). By then, all others, including the data directory, are closed.
+   * not be closed (several: an AggregateError). All other parts, including the data directory, are closed even then.
    */
   stop(): Promise<void>
 }

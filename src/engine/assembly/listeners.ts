@@ -3,7 +3,10 @@ import type { TouchedThing } from '../api/change-feed/change-feed.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import type { Wings } from './open-wings.ts'
 
-/** Connects the events of each wing to the wings above or beside it. No event is emitted before the engine starts. */
+/**
+ * Connects the events of each wing to the wings above or beside it. Call this before the engine starts, so that no
+ * event is missed.
+ */
 export function connectListeners(wings: Wings): void {
   const { logger, stopping, live, projects } = wings
   const { audit, auditStream } = wings.access
@@ -44,7 +47,7 @@ export function connectListeners(wings: Wings): void {
     .on('changed', ({ stored }) => feed.touch(`node:${stored.id}`))
     .on('changed', ({ stored: { id, mode } }, healthWas) => {
       problems.scheduleCheck()
-      // Figures change with each poll. Alerts depend on whether the node responds, and a cordon mutes them.
+      // Most changes are new figures. Alerts depend only on the node's health and on a cordon, which mutes them.
       if (healthWas !== undefined) signalWatch.lookSoon()
       alerts.noticeCordon(id, mode !== 'active')
     })

@@ -75,7 +75,7 @@ export async function openWings(opened: AsyncDisposableStack, given: EngineOptio
   const access = await openAccess(opened, options, { ...tools, store, secretBox, ownerName: credentials.username })
   const startedAtMs = clock.nowMs()
 
-  // The local node runs the eggs of projects and lists their spiders. Calls before it is open wait for it.
+  // The local node runs the eggs of projects and lists their spiders. It opens later, so calls wait for it.
   const above: { fleet?: Fleet } = {}
   const openedLocalNode = Promise.withResolvers<LocalNode>()
   const openedLookup = Promise.withResolvers<SpiderLookup>()
@@ -97,7 +97,7 @@ export async function openWings(opened: AsyncDisposableStack, given: EngineOptio
     scrapydVersionOf: (id) => above.fleet?.get(id)?.stored.scrapydVersion ?? null,
     hasNode: (id) => above.fleet?.get(id) !== undefined
   })
-  // Part of the jobs wing, but the local node and the clients of nodes use it.
+  // Belongs to the jobs wing, but the local node and the clients of nodes use it.
   const live = new LiveAttempts({ store, clock })
   const isLive = (jobid: string) => live.hasJobid(jobid)
   const nodes = await openNodes(opened, options, {
@@ -268,7 +268,7 @@ export async function openWings(opened: AsyncDisposableStack, given: EngineOptio
     startedAtMs,
     discovery: discovery.discovery
   })
-  // Aborted first when the engine stops, so that failures of closing parts are not logged.
+  // Aborted before any part closes, so that failures due to closing parts are not logged.
   opened.adopt(stopping, (one) => one.abort())
   return {
     logger,

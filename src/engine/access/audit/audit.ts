@@ -38,7 +38,6 @@ export interface Actor {
 
 export interface AuditedOperation {
   operation: string
-  /** The input of the operation, of any type. */
   input: unknown
   /** If false, only failures due to a missing permission are recorded. */
   writes: boolean
@@ -119,8 +118,8 @@ export class Audit {
   }
 
   /**
-   * Records a failed attempt. Repeated attempts by one sender are counted in one entry. Default `sender`: the
-   * address.
+   * Records a failed attempt. Repeated attempts by one sender are counted in one entry. `sender` is the address by
+   * default.
    */
   refuse(
     actor: Actor,
@@ -260,7 +259,10 @@ function senderOf({ principal, origin }: Actor, sender = origin.address): string
   return `${sender}${principal === null ? '' : ` ${principal.userId ?? principal.name} ${principal.tokenId}`}`
 }
 
-/** Whether the response is like `{ changed: [] }`. Other operations may have changed something outside the store. */
+/**
+ * Whether the response shows that nothing changed, as `{ changed: [] }` does. Other responses do not rule out a change
+ * outside the store.
+ */
 function saysNothingChanged(result: unknown): boolean {
   if (typeof result !== 'object' || result === null || Object.getPrototypeOf(result) !== Object.prototype) return false
   const values: unknown[] = Object.values(result)
@@ -275,14 +277,14 @@ function codeOf(error: unknown): string {
 
 const WINDOW_MS = 60_000
 /**
- * The maximum number of combinations of sender, operation and error code per minute. Others are counted by error code
- * only.
+ * The maximum number of combinations of sender, operation and error code per minute. Further failures are counted by
+ * error code only.
  */
 const KINDS_MAX = 300
 
 /**
- * Limits the entries per minute for failures with the same sender, operation and error code, and for operations of
- * one sender that changed nothing, to two: the first one, and one that counts the others. Clients that guess
+ * Limits the entries for repeated failures (same sender, operation and error code) and for repeated operations that
+ * changed nothing. Writes two entries per minute: the first one, and one that counts the others. Clients that guess
  * passwords therefore cannot fill the disk.
  */
 class Repeats {

@@ -13,7 +13,7 @@ export interface JudgedPassword {
  */
 const GUESSES_MIN = 1e13
 /**
- * The number of characters that are judged. Of longer passwords, only the start is, because the time grows with the
+ * The number of characters to judge. Only the start of a longer password is judged, because the time grows with the
  * square of the length.
  */
 const JUDGED_LENGTH = 100

@@ -14,8 +14,8 @@ const MAX_ACCOUNTS = 10_000
 
 /**
  * Limits guesses at six-digit codes by a client that knows the password. After five wrong codes, each further one
- * doubles the wait, up to a quarter of an hour. A guess is right three times in a million, so guessing for a day
- * achieves nothing. Clients from which the owner has logged in recently are counted separately (`client`).
+ * doubles the wait, up to a quarter of an hour. At that rate, guessing is hopeless: three in a million guesses are
+ * right. Clients from which the user has logged in recently are counted separately (`client`).
  */
 export class CodeGuesses {
   readonly #clock: Clock
@@ -50,7 +50,7 @@ export class CodeGuesses {
 const keyOf = (account: string, client: string | null): string => (client === null ? account : `${account} ${client}`)
 
 const COUNT = 10
-/** The length of a recovery code. 80 bits are too many to guess, so hashing with a fast hash is safe. */
+/** The length of a recovery code in bytes. 80 bits are too many to guess, so hashing with a fast hash is safe. */
 const BYTES = 10
 /** Crockford's alphabet has no letters that look like digits. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'

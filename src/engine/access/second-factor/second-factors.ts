@@ -79,7 +79,7 @@ export class SecondFactors {
     return new SecondFactors(parts, ...(await Promise.all([store.listAuthenticators(), store.listPasskeys()])))
   }
 
-  /** `userId` null: the service's own user, who needs no code. */
+  /** `userId` null: the owner, who needs no code. */
   hasAuthenticator(userId: UserId | null): boolean {
     return userId !== null && this.#authenticators.has(userId)
   }

@@ -11,7 +11,7 @@ export interface CacheOptions {
 
 interface CacheParts extends Tools {
   store: Store
-  /** Whether other engines can write to the store. Only this engine writes to its own file. */
+  /** Whether other engines can write to the store. False for a file, which only this engine writes to. */
   isStoreShared: boolean
   credentials: RedisCacheOptions['credentials']
 }

@@ -12,11 +12,11 @@ export interface CachedAnswer {
 }
 
 /**
- * The cache that several engines share. Each method resolves to null if the cache does not respond in time; the
- * engine then works alone. Of the tokens of sessions and links, the cache stores only hashes.
+ * The cache that several engines share. Each method resolves to null if the cache does not respond in time; the engine
+ * then works alone. The cache stores the tokens of sessions and links only as hashes.
  */
 export interface SharedCache {
-  /** Whether the cache is bypassed at present. Checking this first saves a turn of the event loop. */
+  /** Whether the cache is bypassed now. Checking this first saves a turn of the event loop. */
   readonly isAway: boolean
   /** Charges a client's bucket of one limit, for all engines together. */
   take(bucket: { limit: string; client: string }, rule: BucketRule, cost: number): Promise<Taken | null>
@@ -46,7 +46,7 @@ export const SESSIONS_MAX = 1_000
 export interface CacheState {
   name: string
   isUp: boolean
-  /** Why it is not in use. Null if it has not been tried yet. */
+  /** Why the cache is not in use. Null if it is in use or has not been tried yet. */
   reason: string | null
   sinceMs: number
 }

@@ -16,7 +16,7 @@ export interface Taken {
   left: number
 }
 
-/** A client that sent one large request pays for it for at most this long. */
+/** The maximum time for which one large request can delay a client's other requests. */
 export const MAX_DEBT_SECONDS = 60
 
 /**
@@ -64,7 +64,7 @@ export class TokenBuckets {
     return taken
   }
 
-  /** Forgets half of the clients together, so that a flood of new ones does not cause a sort for each. */
+  /** Forgets half of the clients at once, so that a flood of new clients does not cause a sort for each. */
   #forgetQuietest(): void {
     const byLastRequest = [...this.#buckets].sort(([, one], [, other]) => one.atMs - other.atMs)
     for (const [client] of byLastRequest.slice(0, MAX_BUCKETS / 2)) this.#buckets.delete(client)

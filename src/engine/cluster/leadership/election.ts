@@ -7,7 +7,7 @@ import { Mutex } from '../../runtime/mutex.ts'
 /** How often a leader renews its lease, and a follower sends a heartbeat. */
 const BEAT_MS = 1_000
 const LOOK_MS = 150
-/** The last part of its lease, during which a leader sends nothing, because a request takes time to arrive. */
+/** A leader sends nothing in this last part of its lease, because a request takes time to arrive. */
 const MARGIN_MS = 500
 /** How long to wait for a response. After that, the election opens a new connection, which may get through. */
 const ANSWER_MS = 4_500
@@ -40,7 +40,7 @@ export class Election {
   #isDrained = false
   #handingTo: { next: string | null } | null = null
   #seen: SeenLease | null = null
-  /** Since when responses have shown this state of the lease, by the monotonic clock. */
+  /** Since when (monotonic) the responses have shown this state of the lease. */
   #unchangedSince = { epoch: -1, renewal: '', atMs: 0 }
   #failure: { error: unknown; atMs: number } | null = null
   #timer: Timer | null = null

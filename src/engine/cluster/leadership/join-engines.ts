@@ -69,7 +69,7 @@ export interface Membership {
   isConnected(): boolean
   /** Resolves after the next check of the database, or after `limitMs`. */
   change(limitMs: number): Promise<void>
-  /** Resolves when any engine leads. Rejects if this one should lead but cannot. */
+  /** Resolves when any engine leads. Rejects if this engine should lead but cannot. */
   start(): Promise<void>
   /** Stops the engine if it leads, and releases the lease so that another engine takes over immediately. */
   stop(): Promise<void>

@@ -3,8 +3,8 @@ import type { SeenLease } from '../../storage/lease-table.ts'
 /** How long a leader that stops renewing keeps the lease. */
 export const LEASE_MS = 5_000
 /**
- * How long a connection must exist before a free lock counts. Before that, the database may have restarted and the
- * leader not have reconnected yet.
+ * How long a connection must exist before a free lock counts. A new connection may mean that the database just
+ * restarted, and that the leader has not reconnected yet.
  */
 export const SETTLED_AFTER_MS = 3_000
 /** How long only the successor may take the lease after a handover. */
@@ -35,7 +35,7 @@ export function nextStep(lease: SeenLease, follower: Follower): Step {
   }
   const name = lease.leaderName ?? 'the former leader'
   if (follower.unchangedMs >= LEASE_MS) return { do: 'take', reason: `${name} stopped renewing its lease` }
-  // An expired lease counts as settled too, because it ended long before this engine started.
+  // An expired lease needs no such wait, because a leader whose lease has expired does not act.
   const isSettled = follower.connectedMs >= SETTLED_AFTER_MS || lease.isExpired
   if (lease.gotLock && lease.hasLock && isSettled) return { do: 'take', reason: `${name} is gone` }
   return { do: 'follow' }

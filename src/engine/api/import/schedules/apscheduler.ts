@@ -79,7 +79,7 @@ function readDays(dayText: string, weekdayText: string): { day: string; weekday:
   return kinds
 }
 
-/** Converts a field to cron, which numbers weekdays differently. Lists all values, unless the field is a single step. */
+/** Converts a field to cron, which numbers weekdays differently. Lists all values, unless the field is one step. */
 function cronField(field: keyof typeof RANGES, text: string): string {
   const [min, max] = RANGES[field]
   const values = new Set<number>()

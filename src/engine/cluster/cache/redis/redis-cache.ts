@@ -168,8 +168,7 @@ export class RedisCache implements SharedCache {
       this.#hasAdoptedCredentials = true
     }
     this.#identity = await origin.readIdentity()
-    // Reads this before the database's position. If the database is behind nevertheless, it was restored from a
-    // backup.
+    // Reads this position before the database's. If the database's is still lower, it was restored from a backup.
     const newest = Number((await client.get(this.#newest)) ?? -1)
     if (newest > (await origin.position())) this.#identity = await origin.renewIdentity()
   }

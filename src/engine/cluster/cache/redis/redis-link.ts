@@ -168,7 +168,7 @@ export class RedisLink {
     // Probes with a write, because a full server or a replica refuses only writes.
     const key = `{${this.#options.address.namespace}}:alive`
     await this.#send((client) => client.set(key, '1', 'PX', ALIVE_MS), { isProbe: true })
-    // A dead connection can go unnoticed for minutes, and its calls are lost anyway, so reconnect.
+    // Reconnects, because a dead connection can go unnoticed for minutes, and its calls are lost anyway.
     if (before && this.#breaker.isOpen && !this.#isStopped) this.#client.disconnect(true)
   }
 
@@ -204,14 +204,15 @@ export class RedisLink {
     this.#warned = text
   }
 
-  /** `reason` is null if the cache works. Logs only when it starts or stops working, not each new reason. */
+  /** `reason` is null if the cache works. Logs when the cache starts or stops working, but not each new reason. */
   #report(reason: string | null): void {
     const { isUp, reason: before, name, sinceMs } = this.#state
     const isUpNow = reason === null
     if (this.#isStopped || (isUpNow && isUp)) return
     const { logger, clock } = this.#options
     if (!isUpNow && !isUp && before !== null) {
-      // Why a connection could not be opened matters more than that it was closed.
+      // Keeps a reason why the connection could not be opened, because it says more than that the connection was
+      // closed.
       if (reason !== CLOSED) this.#state = { name, isUp, reason, sinceMs }
       return
     }
@@ -268,7 +269,7 @@ export interface Breaker {
 const FAILURES_TO_OPEN = 5
 const FIRST_HOLD_MS = 500
 const LONGEST_HOLD_MS = 15_000
-/** If a cache fails again within this time, it can handle only probes, so the hold keeps growing. */
+/** If a cache fails again within this time, it can handle little more than probes, so the hold keeps growing. */
 const STEADY_AFTER_MS = 30_000
 
 export const CLOSED_BREAKER: Breaker = { isOpen: false, failuresInARow: 0, holdMs: FIRST_HOLD_MS, closedAtMs: 0 }
