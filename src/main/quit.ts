@@ -34,7 +34,7 @@ export function installQuit(options: QuitOptions): void {
     state = 'asking'
     try {
       const answer = await askAboutSpiders(await options.localRunningCount())
-      // A signal may have arrived while the question was on the screen.
+      // A signal may have arrived while the question was displayed.
       if (state !== 'asking') return
       if (answer === CANCEL) {
         state = 'idle'

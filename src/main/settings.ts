@@ -25,7 +25,7 @@ export function readDesktopSettings(
     workingDirectory: userData,
     cpuCount: availableParallelism()
   })
-  // Whether the port was named for Scrapdeck itself. A port from Scrapyd's own files or variables may be in use by a
+  // Whether the port was set for Scrapdeck itself. A port from Scrapyd's own files or variables may be in use by a
   // Scrapyd, so the next free port is used instead.
   const { from } = resolved.listed.find(({ name }) => name === 'http_port')!
   const isPortNamed = from === 'SCRAPDECK_PORT' || from.startsWith(`${own},`)

@@ -3,7 +3,7 @@ import { ScrapdeckError } from '../shared/errors.ts'
 const NO_TLS = 'NO_TLS'
 const KNOWN = /^(E[A-Z]+$|UND_ERR|ERR_(SSL|TLS)|CERT_|DEPTH_|SELF_|UNABLE_|SSH_|HPE_)/
 
-/** The code of a network or TLS error, searched in all its causes; null: another kind of error. */
+/** The code of a network or TLS error, which can be a cause of the given error. null: another kind of error. */
 export function networkCode(error: unknown): string | null {
   for (let one = error, depth = 0; depth < 8 && typeof one === 'object' && one !== null; depth += 1) {
     const { code, message, name, cause, errors } = one as Record<string, unknown>

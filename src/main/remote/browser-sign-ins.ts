@@ -7,7 +7,7 @@ import { splitAddress } from '../../shared/ssh-address.ts'
 import type { RemoteConnection } from './connection.ts'
 import { openSignInRelay } from './sign-in-relay.ts'
 
-/** The maximum number of tokens from sign-ins that no listed engine uses yet. */
+/** The maximum number of tokens that sign-ins have returned but no listed engine uses yet. */
 const TICKETS_MAX = 20
 
 /** The engine that the user signs in to. `url` has no trailing slash. */

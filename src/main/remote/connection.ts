@@ -185,7 +185,7 @@ export function connectRemote(
     retryNow: () => tunnel?.retryNow(),
     async explain(error) {
       const code = networkCode(error)
-      // Whether the response has another format, for which oRPC throws these errors.
+      // oRPC throws these errors for a response in another format.
       const isForeign = error instanceof Error && /^(Cannot parse response|Invalid RPC)/.test(error.message)
       if (code === null) return isForeign ? notScrapdeck('something else') : fromWireError(error)
       if (isUntrusted(code)) return explainCertificate(label, { url, certificate, readCertificate }, error)
@@ -296,7 +296,10 @@ interface PeerCertificate extends SeenCertificate {
 
 const PEM_COLUMNS = /.{1,64}/g
 
-/** Reads a server's certificate. Sends nothing, because trust is decided later. `through` replaces the connection. */
+/**
+ * Reads a server's certificate, over `through` instead of a new connection if it is given. Sends nothing, because trust
+ * is decided later.
+ */
 function readPeerCertificate(url: URL, timeoutMs: number, through?: Socket): Promise<PeerCertificate> {
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const servername = /^[\d.]+$|:/.test(host) ? '' : host
@@ -328,7 +331,7 @@ function describe({ raw, fingerprint256, subject, issuer, valid_to: until }: Det
   }
 }
 
-/** Shortens a name in a certificate to one line, because its creator could write anything. */
+/** Reduces a name in a certificate to one short line, because the certificate's creator can put any text into it. */
 function nameOf(name: Partial<Record<string, string | string[]>> | undefined): string {
   const text = [name?.['CN'] ?? name?.['O'] ?? ''].flat().join(', ')
   return text.replaceAll(/[^\P{C}]/gu, ' ').slice(0, 200) || 'without a name'

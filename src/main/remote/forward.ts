@@ -14,7 +14,7 @@ export interface ForwardTo {
   isReadOnly(): boolean
   lacks(operation: string): boolean
   isOffline(): boolean
-  /** Called when a call got no response or was rejected as a whole, because the state may have changed. */
+  /** Called after an error that concerns the connection or the credentials. The engine's state may have changed. */
   onTrouble(): void
 }
 
@@ -145,7 +145,7 @@ async function* explainBreaks(
 const cancelled = (name: string, cause: unknown) =>
   new ScrapdeckError('ENGINE_UNREACHABLE', sentence('desktop.call_cancelled', { name }), { cause })
 
-/** Whether the error is about the connection, not about this call. */
+/** Whether the error concerns the connection or the credentials, not only this call. */
 const isTrouble = ({ code }: ScrapdeckError): boolean =>
   code === 'ENGINE_UNREACHABLE' || code === 'ENGINE_CERTIFICATE_CHANGED' || code === 'UNAUTHORIZED'
 

@@ -55,7 +55,7 @@ export class LastAnswers {
       this.#asOfMs = asOfMs
       for (const [key, bytes, digest] of answers) this.#put(key, { bytes, digest, pending: null })
     } catch (error) {
-      // Continue if the state is damaged, because it is only missing until the engine responds.
+      // A damaged index is only logged. The engine's next responses replace it.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
         logger.warn({ err: error }, 'The last state of a remote engine could not be read')
     }
@@ -84,7 +84,7 @@ export class LastAnswers {
     const kept = this.#answers.get(key)
     if (kept === undefined) return undefined
     const bytes = kept.pending ?? (await readFile(this.#fileOf(key)).catch((error: Error) => error))
-    // In the meantime, the response was replaced, or the responses of another user were stored.
+    // The response was replaced while it was being read, or the responses of another user were stored.
     if (this.#answers.get(key) !== kept) return this.get(key)
     try {
       if (bytes instanceof Error) throw bytes
@@ -165,7 +165,7 @@ export class LastAnswers {
     })
   }
 
-  /** Removes the files of forgotten responses and files that a crash left behind. */
+  /** Removes the files of dropped responses and files that a crash left behind. */
   async #removeOthers(names: ReadonlySet<string>): Promise<void> {
     for (const name of await readdir(this.#directory)) {
       if (!names.has(name)) await rm(join(this.#directory, name), { force: true })

@@ -24,7 +24,7 @@ interface Parts {
   whileLive: WhileLive
 }
 
-/** What the shell does with an engine as long as it responds. */
+/** Starts the work that lasts while the engine responds. The work must end when the signal aborts. */
 export type WhileLive = (
   engine: { id: string; name: string; isReadOnly: boolean; client: EngineClient },
   signal: AbortSignal

@@ -186,7 +186,7 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
         const pinned = url === stored.url ? (stored.certificate?.fingerprint ?? null) : null
         const connected =
           credentials === null ? {} : await connectFirst({ ...settings, url }, credentials, trusted ?? pinned)
-        // The stored credentials have not changed, so keep how the user obtained them.
+        // The stored credentials have not changed, so keep the record of how the user obtained them.
         if (entered === null && 'sealed' in connected) {
           Object.assign(connected, { signsInWith: stored.signsInWith, username: stored.username })
         }

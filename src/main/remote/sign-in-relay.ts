@@ -64,8 +64,8 @@ const PASS_SECONDS = 600
 const NOT_FOR_ENGINE =
   /^(connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-length|host|cookie|origin|referer|authorization|forwarded|x-forwarded-.*|x-real-ip|proxy-.*)$/
 /**
- * Headers that are sent to the browser, because pages need them. Others concern a whole site or make the browser store
- * something.
+ * Headers that are sent to the browser, because pages need them. Other headers affect a whole site or make the browser
+ * store data.
  */
 const FOR_BROWSER =
   /^(content-(type|length|encoding|language|disposition|range|security-policy)|retry-after|referrer-policy|permissions-policy|x-content-type-options|x-frame-options|cross-origin-(opener|embedder|resource)-policy)$/
@@ -79,7 +79,7 @@ const POLICY =
 /**
  * Listens on loopback and sends the browser's requests over `connection`, which checks the SSH host and a pinned
  * certificate. Requests have the engine's own host, because the engine's check against DNS rebinding requires that.
- * Only the browser that opened the entrance gets through. The relay keeps the browser's session and ends it.
+ * Accepts only the browser that opened the entrance. Holds the engine's session cookie, and logs out when it is closed.
  */
 export async function openSignInRelay({ name, inner, connection }: RelayOptions): Promise<SignInRelay> {
   const secret = randomBytes(32).toString('base64url')
@@ -127,7 +127,8 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
       const entered = { location: start!, 'set-cookie': pass, 'cache-control': 'no-store' }
       return void response.writeHead(303, { ...entered, 'referrer-policy': 'no-referrer' }).end()
     }
-    // A page on another port can have the engine's origin, or send none. A service worker would stay in the browser.
+    // Rejects pages of other ports, which can send the engine's origin or none. Also rejects service workers, which
+    // would stay in the browser.
     const isForeign =
       (headers.origin ?? origin) !== origin || /^(same|cross)-site$/.test(String(headers['sec-fetch-site']))
     if (isForeign || headers['service-worker'] !== undefined) return refuse(response, 403)
@@ -170,7 +171,7 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
     await pipeline(answered.body, response)
   }
 
-  /** A path alone could start with the name of another host: `//evil.example/`. */
+  /** Includes the origin, because a path alone could start with the name of another host: `//evil.example/`. */
   const here = ({ pathname, search, hash }: URL): string => `${origin}${pathname}${search}${hash}`
 
   function headersForEngine(given: IncomingHttpHeaders): Record<string, string | string[]> {
@@ -288,7 +289,7 @@ export function pickLoopbackAddress(platform: NodeJS.Platform = process.platform
  * connections open and close.
  */
 const TRIES = 3
-/** The second table has clients that use IPv6 sockets for both protocols. */
+/** The second table lists clients that use IPv6 sockets for both protocols. */
 const TABLES = ['/proc/net/tcp', '/proc/net/tcp6']
 const MAPPED = '0000000000000000FFFF0000'
 

@@ -77,7 +77,7 @@ export function Palette({ onShowKeys }: { onShowKeys: () => void }) {
   )
 }
 
-// A child of the list: it fetches and computes only while the palette is open.
+// A separate component inside the list, so that it fetches and computes only while the palette is open.
 function Entries({ text, onShowKeys }: { text: string; onShowKeys: () => void }) {
   const entries = [
     ...useScreens(onShowKeys),
@@ -301,7 +301,7 @@ function useSchedules(text: string): Entry[] {
     id: `schedule ${schedule.id}`,
     group: texts.schedules,
     label: schedule.name,
-    // The engine finds the matches because it also searches what the schedule runs.
+    // Contains what was typed, because the engine has already filtered the schedules, including by what they run.
     words: texts.scheduleWords(text),
     note: schedule.paused ? texts.schedulePaused : schedule.zone,
     icon: <IconCalendarTime size={16} />,

@@ -4,7 +4,10 @@ import type { Client } from '../api/wire.ts'
 
 export type LogsClient = Client['logs']
 
-/** `live`: the stream is open. `interrupted`: it is being retried. `complete`: the log ended. `unavailable`: no log. */
+/**
+ * While the stream is `interrupted`, it is being retried. `complete` means that the log has ended, `unavailable` that
+ * there is none.
+ */
 export type FollowState =
   | { readonly kind: 'live' | 'complete' }
   | { readonly kind: 'interrupted' | 'unavailable'; readonly error: unknown }
@@ -18,7 +21,7 @@ export interface FollowLogOptions {
   /** Start offset, instead of `tailBytes`. */
   readonly fromOffset?: number | undefined
   readonly maxLagBytes?: number
-  /** Consumes a chunk. The engine sends at most LIMIT_BYTES that these promises have not consumed yet. */
+  /** Consumes a chunk. The engine sends at most LIMIT_BYTES beyond the chunks whose promises have resolved. */
   readonly onChunk: (chunk: LogChunk) => void | Promise<void>
   readonly onState: (state: FollowState) => void
   readonly signal: AbortSignal

@@ -15,7 +15,7 @@ export interface FeedOptions {
   readonly attemptNumber?: AttemptNumber | undefined
   readonly onChange: (change: FeedChange) => void
   readonly onError: (title: string, error: unknown) => void
-  /** Resolves when so little is unpainted that the next piece can be requested. */
+  /** Resolves when enough of the received bytes are painted to request the next piece. */
   readonly mayContinue: (bytes: number) => void | Promise<void>
   /** Whether the first loaded lines must stay, because the user is reading them. */
   readonly needsStart: () => boolean

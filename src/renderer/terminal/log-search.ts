@@ -85,7 +85,10 @@ export class LogSearch {
   }
 }
 
-/** What to highlight: the text that the engine matched. The user's regular expression could freeze the window. */
+/**
+ * What to highlight: the text that the engine matched. Running the user's regular expression here could freeze the
+ * window.
+ */
 export function highlightsIn(shown: string, query: SearchQuery, found: FoundLogLine | undefined): Match[] {
   const text = query.isRegex ? found?.text.slice(found.matchAt, found.matchAt + found.matchLength) : query.text
   if (text === undefined || text === '') return []

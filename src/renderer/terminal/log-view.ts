@@ -67,11 +67,11 @@ export interface LogViewOptions {
 
 /** How much can be appended before it must be painted. This couples the engine's pace to xterm's parser. */
 const UNPAINTED_BYTES = 4_194_304
-/** The number of bytes since the last frame above which the log counts as a flood. */
+/** With at least this many bytes since the last frame, the log counts as a flood. */
 const FLOOD_BYTES = 262_144
 /** How close to an end of the loaded lines to load more. */
 const NEAR_ROWS = 60
-/** The number of visible lines below which to load more, because hidden levels can leave few. */
+/** With fewer visible lines than this, more are loaded. If levels are hidden, few lines can remain. */
 const FEW_LINES = 200
 
 /** One log in one terminal, with random access to all of it. */
@@ -400,7 +400,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     return { gutter, highlights }
   }
 
-  /** Requests the number of one line, from which all others follow. */
+  /** Requests the number of one line. The numbers of all other lines follow from it. */
   #numberLines(): void {
     const { window } = this.#feed
     const first = window.lines[0]

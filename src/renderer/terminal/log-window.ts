@@ -106,7 +106,7 @@ export class LogWindow {
     older.finish()
     const { lines } = older
     const level = lines.at(-1)?.level ?? 'INFO'
-    // If a traceback's first line was not loaded, it takes the level of the line that is now above it.
+    // A traceback whose first line was not loaded takes the level of the line that is now above it.
     const firstHead = this.#lines.findIndex(({ continues }) => !continues)
     const relabelled = firstHead < 0 ? this.#lines.length : firstHead
     this.#lines = [

@@ -32,9 +32,9 @@ export const plainText = (text: string): string => withoutColours(sanitiseLine(t
 const MARK = '\ue0ff'
 const SUSPECT = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ue0ff]/
 /**
- * Matches OSC, DCS, SOS, PM and APC, with their payload if they are terminated. Of an unterminated sequence, only the
- * start is removed. The payload ends at the next start, so many unterminated starts do not each scan to the end of the
- * line.
+ * Matches OSC, DCS, SOS, PM and APC, with their payload if they are terminated. Matches only the start of an
+ * unterminated sequence. The payload ends at the next start, so that many unterminated starts do not each scan to the
+ * end of the line.
  */
 const STRING_SEQUENCE =
   /(?:\u001b[\]PX^_]|[\u009d\u0090\u0098\u009e\u009f])[^\u0007\u001b\u0090\u0098\u009c-\u009f\ue0ff]{0,65536}(?:\u0007|\u001b\\|\u009c)|\ue0ff/g

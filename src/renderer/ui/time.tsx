@@ -17,7 +17,7 @@ export function RelativeTime(props: { atMs: number | null; ago?: boolean; absent
 export function Runtime({ startedAtMs, endedAtMs }: { startedAtMs: number | null; endedAtMs: number | null }) {
   if (startedAtMs === null) return null
   if (endedAtMs !== null)
-    // Node clocks differ: a run that seems to start after its end took no time.
+    // Node clocks differ. A run that seems to start after its end is shown as having taken no time.
     return <span title={formatInstant(startedAtMs)}>{formatRuntime(Math.max(0, endedAtMs - startedAtMs))}</span>
   return <RunningTime startedAtMs={startedAtMs} />
 }

@@ -120,7 +120,7 @@ function pagesOf(data: Pages<JobPage>, updateJob: (job: Job) => Job): Pages<JobP
 
 function updateList(data: Pages<JobPage>, input: ListInput, jobs: ById): Pages<JobPage> {
   if (!('pages' in data)) return trimPage(updatePage(data, input, jobs, input.before ?? null), input.limit ?? PAGE_ROWS)
-  // The first page takes new rows. Every page keeps its own rows and its range down to its last row.
+  // New rows go to the first page. Every other page keeps its range, which ends at its last row.
   let above: string | null = null
   const pages = data.pages.map((page) => {
     const updated = updatePage(page, input, jobs, above)
@@ -136,7 +136,7 @@ function updateList(data: Pages<JobPage>, input: ListInput, jobs: ById): Pages<J
   return { ...data, pages }
 }
 
-/** Whether rows left a full page, so rows below it now belong on it. */
+/** Whether a full page has lost rows, so that rows from below must move up to it. */
 function lacksRows(data: Pages<JobPage>, { limit = PAGE_ROWS }: ListInput): boolean {
   return !('pages' in data) && data.nextBefore !== null && data.jobs.length < limit
 }

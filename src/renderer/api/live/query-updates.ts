@@ -54,7 +54,7 @@ export function refetch(...operations: readonly Operation[]): QueryUpdate[] {
   return operations.map((operation) => ({ queryKey: operation.key(), write: null, isOutdated: () => true }))
 }
 
-/** Refetches the results, including errors, of the inputs for which `isAbout` returns true. */
+/** Refetches queries, including failed ones, if `isAbout` returns true for their input. */
 export function refetchIf<Op extends Operation>(
   operation: Op,
   isAbout: (input: NonNullable<InputOf<Op>>) => boolean

@@ -24,9 +24,7 @@ import { texts } from '../../../shared/texts/ui/alerts.ts'
 const ANYWHERE = { project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: null }
 const NO_NAMES = { node: (id: string) => id, schedule: (id: string) => id }
 
-/**
- * The usual rules. `spider_overdue` is left out, because it needs a named spider: some spiders are not meant to run.
- */
+/** The usual rules. Excludes `spider_overdue`, which must name a spider, because some spiders are not meant to run. */
 const usual = ALERT_WATCH_NAMES.filter((watch) => watch !== 'spider_overdue').map((watch) => {
   const { compares, usual: values } = ALERT_WATCHES[watch]
   return { watch, comparison: compares[0], ...values, ...ANYWHERE }

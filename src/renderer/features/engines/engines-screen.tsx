@@ -110,8 +110,8 @@ function SharedEngines({ list: { engines, terms }, readAtMs, own }: SharedEngine
 }
 
 /**
- * How long to wait for a new leader. The chosen engine has 3 s to take the lease, and then opens its wings before it
- * serves requests.
+ * How long to wait for a new leader. The chosen engine has 3 s to take the lease, and then starts up before it serves
+ * requests.
  */
 const TAKEOVER_LIMIT_MS = 15_000
 

@@ -48,7 +48,10 @@ export function dropBulkAct(id: string): void {
 
 let last: { key: string; asked: ReadonlyMap<string, string> } = { key: '', asked: new Map() }
 
-/** Keeps the `asked` object until an action starts or the engine responds, because a new one renders the rows again. */
+/**
+ * Keeps the `asked` object until an action starts or the engine responds, because a new object would re-render the
+ * rows.
+ */
 function withAsked(acts: ReadonlyMap<string, BulkAct>): BulkActs {
   const unanswered = [...acts.values()].filter(({ state }) => state === 'asked')
   const key = unanswered.map(({ id }) => id).join()

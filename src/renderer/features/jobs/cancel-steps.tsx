@@ -15,7 +15,7 @@ export interface CancelStep {
   atMs: number | null
 }
 
-/** The signals sent, the next one, and KILL as the last. */
+/** The signals that were sent, the next signal, and KILL if it is still to come. */
 export function listCancelSteps(timeline: readonly Transition[]): CancelStep[] {
   const { sent, next, kill } = stopsOf(timeline)
   const steps = sent.map(({ text, atMs }): CancelStep => ({ text, state: 'sent', atMs }))

@@ -139,7 +139,7 @@ const ALIASES: Record<string, FilterKey | undefined> = {
   outcome: 'status'
 }
 
-/** Matches a key without a value yet, or a value, quoted or bare, with or without a key. */
+/** Matches a key that has no value yet, or a value with or without a key. The value can be quoted. */
 const TOKEN = /[A-Za-z]+:(?=\s|$)|(?:([A-Za-z]+):)?(?:"([^"]*)"?|([^\s"]\S*))/g
 
 function tokensOf(text: string): Array<{ key: string | null; value: string }> {

@@ -56,7 +56,7 @@ export function JobFilterBox({ search, nodes, schedules, onChange, inputRef }: J
     setDraft(words)
     const next = { ...before, ...parsed.search, text: undefined as string | undefined }
     const askForWords = () => {
-      // A term that is still being typed (`spider:pri`) is not searched as a word.
+      // A term that the user is still typing (`spider:pri`) is not yet a search word.
       asked.current = parseFilterText(words, { nodes, schedules, nowMs: Date.now() }).search.text
       onChange({ ...next, text: asked.current })
     }

@@ -20,7 +20,7 @@ import { MultiSelect, Select } from '../../ui/fields/select.tsx'
 import { usePriorityLimit } from '../../ui/fields/priority-limit.ts'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
-/** The number of running jobs from which a dialog asks for confirmation. */
+/** With at least this many running jobs, a dialog asks for confirmation. */
 const MANY_RUNNING = 6
 /** The z-index of menus, which must not open behind the notice of an earlier action. */
 const OVER_NOTICES = 500

@@ -110,8 +110,9 @@ function SeriesCharts({ series, job, figures }: { series: RunSeries; job: Job; f
 }
 
 /**
- * Computes rates from the series of totals. Intervals follow the clock, so the run can cover the first and the last
- * only in part: their rates use only the covered time. The last interval of a live run (`endedAtMs` null) is omitted.
+ * Computes rates from the series of totals. Intervals follow the clock, so the first and the last one can be longer
+ * than the run's part in them. Their rates use only that part. Omits the last interval of a live run (`endedAtMs`
+ * null).
  */
 export function ratesOf(
   series: RunSeries,

@@ -46,7 +46,7 @@ export function JobsScreen() {
   }
   const clearFilter = () => setFilter({})
 
-  // Stable: the start of the time range stays the same until the filter changes.
+  // Stable, so that the start of the time range stays the same until the filter changes.
   const filterSearch = useStable<FilterSearch>({ ...search, job: undefined, tab: undefined } as FilterSearch)
   const filter = useMemo(() => filterOfSearch(filterSearch, Math.floor(Date.now() / 60_000) * 60_000), [filterSearch])
   const list = useInfiniteQuery(
@@ -73,7 +73,7 @@ export function JobsScreen() {
   const { hasNextPage, refetch } = list
   const isOfAway = search.status?.includes(UNKNOWN_STATUS) === true
   useEffect(() => {
-    // When a node becomes unreachable or responds again, no event reports its jobs.
+    // No event reports the jobs of a node that becomes unreachable or responds again.
     if (isOfAway) void refetch()
   }, [isOfAway, awayOf, refetch])
   const isQueue = search.status?.length === 1 && search.status[0] === 'queued' && !list.isPlaceholderData
@@ -192,7 +192,7 @@ function matchingCount(
   counts: ReadonlyArray<{ value: string; count: number }> | undefined,
   status: JobsSearch['status']
 ): number | null {
-  // Unknown jobs are also counted with their last known status.
+  // A job with the status `unknown` is also counted under its last known status.
   if (counts === undefined || (status?.includes(UNKNOWN_STATUS) && status.length > 1)) return null
   return counts
     .filter(({ value }) => (status === undefined ? value !== UNKNOWN_STATUS : status.some((one) => one === value)))
@@ -237,7 +237,7 @@ const NO_MARKS: ReadonlySet<string> = new Set()
 function useMarks(rows: readonly Job[], filter: JobFilter) {
   const { client } = useApi()
   const [marks, setMarks] = useState(NO_MARKS)
-  /** Marked jobs outside the rows, as they were when they were read. */
+  /** Marked jobs that are not among the loaded rows, as they were when they were read. */
   const [beyond, setBeyond] = useState<ReadonlyMap<string, Job>>(new Map())
   const [read, setRead] = useState<number | null>(null)
   const reading = useRef(0)

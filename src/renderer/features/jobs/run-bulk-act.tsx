@@ -23,7 +23,9 @@ export interface BulkActPlan {
   /** Requests the action for up to 10,000 jobs. Returns those to which it applies, now or soon. */
   ask: (ids: JobId[]) => Promise<readonly JobId[]>
   undo?: ((changed: readonly JobId[]) => Promise<unknown>) | undefined
-  /** The action is over for jobs with one of these statuses. Absent: it is over with the response. */
+  /**
+   * The action is over for jobs with one of these statuses. Absent: the action is over when the engine has responded.
+   */
   until?: readonly JobStatus[]
   /** Describes jobs that have not reached the intended state: `3 still stopping`. */
   pending?: (count: number) => string

@@ -10,7 +10,7 @@ import { hidesItsRuns } from '../../../shared/node-health.ts'
  * changes before its jobs do. Until then, uses the fields of the job.
  */
 export function useAway(nodes: readonly Node[] | undefined): AwayOf {
-  // Nodes change every second. Only changes that matter here render the rows again.
+  // Nodes change every second. Only changes that matter here re-render the rows.
   const awayText = JSON.stringify(nodes?.filter(isAway).map(awayEntry) ?? [])
   const hasNodes = nodes !== undefined
   return useMemo(() => {

@@ -96,7 +96,7 @@ function jobActions(client: Client, mayGoFirst: boolean) {
       cancelSoon({
         ids: running,
         others: queued.length,
-        // Jobs that had already left the queue are running by now.
+        // Also sends the queued jobs, because those that had just left the queue are running.
         send: (ids) =>
           send([...queued, ...ids], async (asked) => {
             const isGone = new Set(await gone)

@@ -79,7 +79,10 @@ function followerOf(ordered: readonly Job[], isMoved: ReadonlySet<string>, first
   return ordered.slice(from).find(({ id }) => !isMoved.has(id)) ?? null
 }
 
-/** Evenly spaced between two neighbors, with the priority of the following one, as the engine assigns them. */
+/**
+ * Returns evenly spaced places between two neighbors, with the priority of the one below. The engine assigns the same
+ * places.
+ */
 export function placesBetween(above: Place | undefined, below: Place | null, count: number): Place[] {
   const priority = below?.priority ?? above?.priority ?? 0
   const high = below?.rank ?? (above?.rank ?? 0) + count + 1

@@ -51,7 +51,10 @@ export function LogsScreen() {
   const isUnknown = (id: JobId) => details[tabs.open.indexOf(id)]?.isError === true
   const names = distinctNames(tabs.open.map((id) => ({ id, name: nameOf(detailOf(id)?.job) })))
   const { isPending: areNodesUnknown } = useQuery(api.query.nodes.list.queryOptions())
-  /** Whether the job is known or could not be loaded. A log opened before its attempt is known would have to reopen. */
+  /**
+   * Whether the job is known or could not be loaded. Opening the log earlier, without the attempt, would mean opening
+   * it twice.
+   */
   const isKnown = (id: JobId) => !areNodesUnknown && (detailOf(id) !== undefined || isUnknown(id))
   const titleOf = (id: JobId) => (isUnknown(id) ? texts.unknownJob : names[tabs.open.indexOf(id)]!)
   const go = (next: LogTabs) => void navigate({ search: searchOf(next), replace: true })

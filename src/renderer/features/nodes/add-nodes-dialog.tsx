@@ -90,7 +90,8 @@ function AddByAddress({ onClose }: { onClose: () => void }) {
     probe: probes.get(address.key),
     verdict: verdictOf(address, probes.get(address.key))
   }))
-  // A thousand rows of fields would block the page. Rows that need attention come first; the rest is only counted.
+  // A thousand rows of fields would block the page. Rows that need attention come first, and rows over the limit are
+  // only counted.
   const shown =
     rows.length <= ROWS_SHOWN
       ? rows

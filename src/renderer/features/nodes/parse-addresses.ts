@@ -38,13 +38,13 @@ export function parseAddresses(text: string): PastedAddress[] {
 }
 
 /**
- * Whether a word can be an address. Words without a comma between them are addresses only if this holds for each of
- * them. Otherwise, they are one error together.
+ * Whether a word can be an address. Words that are separated only by spaces are parsed as addresses if all of them can
+ * be addresses. Otherwise, all of them together are one error.
  */
 const looksLikeAddress = (word: string) => /[.:/\d]|^localhost$/i.test(word)
 
 function notAnAddress(text: string): PastedAddress {
-  // It can contain a password, which must not be displayed.
+  // The text can contain a password, which must not be displayed.
   const url = text.replace(/[^\s/@]*@/g, '…@')
   return { key: text, url, username: null, password: null, problem: NOT_AN_ADDRESS }
 }
@@ -52,7 +52,7 @@ function notAnAddress(text: string): PastedAddress {
 function parseAddress(word: string): PastedAddress {
   const overSsh = readSshAddress(word)
   if (overSsh === null) return parseHttpAddress(word)
-  // It can contain a password, which must not be displayed.
+  // The word can contain a password, which must not be displayed.
   const shown = word.replace(/^(ssh:\/\/)[^/]*@/i, '$1…@')
   const nothing = { key: word, url: shown, username: null, password: null }
   if (typeof overSsh === 'string') return { ...nothing, problem: `${overSsh}.` }

@@ -95,7 +95,7 @@ function Mend({ problem: { mend, nodeId, project, spider, scheduleId, jobId, sta
   if (mend === 'open_storage') return <LinkButton to="/settings">{texts.openStorage}</LinkButton>
   if (mend === 'create_environment') return <CreateEnvironment />
   if (mend === 'resume') return <ResumeButton />
-  // A project names a Python that does not exist. The fix is in the project's settings.
+  // The remaining problem is a project that names a Python that does not exist. The fix is in the project's settings.
   if (project === null) return null
   return (
     <LinkButton to="/projects" search={{ project }}>

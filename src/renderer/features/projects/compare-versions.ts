@@ -13,7 +13,7 @@ export function compareSpiders(
   }
 }
 
-/** A version's state on a node. `replaced`: the node has a different egg under its name. */
+/** The state of a version on a node. `replaced`: the node has a different egg under the version's name. */
 export type Place = Deployment['state'] | 'replaced'
 
 export function placeOf(version: Version, { state, sha256 }: Deployment): Place {
@@ -25,7 +25,7 @@ export const isDrift = (place: Place): boolean => place === 'missing' || place =
 export interface Spread {
   readonly present: number
   readonly failed: number
-  /** Nodes that lost the version or have a different egg under its name. */
+  /** Nodes that lost the version or have a different egg under the version's name. */
   readonly drifted: number
   readonly total: number
 }

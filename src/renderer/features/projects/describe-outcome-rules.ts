@@ -1,7 +1,7 @@
 import type { OutcomeRules } from '../../../shared/contract/index.ts'
 import { texts } from '../../../shared/texts/ui/projects.ts'
 
-/** The reasons for which the rules can fail a run. null: no rule. */
+/** The reasons why the rules can fail a run. null: there are no rules. */
 export function describeOutcomeRules(rules: OutcomeRules | null): string | null {
   if (rules === null) return null
   const { requireResponse, maxErrors, minItems, minPages, finishReasons } = rules

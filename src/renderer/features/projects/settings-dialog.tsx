@@ -247,7 +247,7 @@ function Requirements({ fields, refusal }: { fields: Fields<SettingsTexts['pytho
   const { text } = fields.values
   const picker = useRef<HTMLInputElement>(null)
   const [problem, setProblem] = useState<string | null>(null)
-  // `change` merges into the current form, so the first instance works as well as the latest.
+  // `change` merges into the current form, so the first `change` function works as well as the latest.
   const [change] = useState(() => fields.change)
   const readFiles = useCallback(
     (files: readonly File[]) =>

@@ -49,7 +49,7 @@ export const SettingsForm = z.object({
   keepItems: z.boolean()
 }) as never as z.ZodType<SettingsOfDialog, SettingsTexts>
 
-/** Other dialogs edit the defaults and the rules of single spiders. */
+/** Other dialogs edit the defaults and the rules of individual spiders. */
 export type SettingsOfDialog = Omit<ProjectSettings, 'defaults' | 'spiderDefaults' | 'spiderOutcomes'>
 
 export interface SettingsTexts

@@ -146,7 +146,7 @@ interface InheritedProps {
   inherited: Inherited
 }
 
-/** Unlike a run, a schedule created here cannot omit single inherited values. */
+/** Unlike a run, a schedule created here cannot omit individual inherited values. */
 function InheritedOf({ form, kind, inherited }: InheritedProps) {
   const { when, withoutDefaults } = form.values
   if (when.kind === 'cron') return <InheritedRows fields={form} kind={kind} inherited={inherited} />

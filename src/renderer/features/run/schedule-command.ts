@@ -9,7 +9,8 @@ interface Door {
 
 /**
  * The run as a command for scripts and crontabs: calls of Scrapyd's schedule.json, one per spider, or one call of our
- * own API if those cannot express all of it. curl prompts for the password, to keep it out of the shell's history.
+ * own API if schedule.json cannot express the whole run. curl prompts for the password, to keep it out of the shell's
+ * history.
  */
 export function runCommand(run: RunInput, door: Door): { command: string; isSchedule: boolean } {
   const shown = maskSecrets(run, 'SECRET')
@@ -18,7 +19,7 @@ export function runCommand(run: RunInput, door: Door): { command: string; isSche
     : { command: postCommand('/api/v1/jobs', shown, door), isSchedule: false }
 }
 
-/** What schedule.json has no parameter for, in words. */
+/** The parts of a run for which schedule.json has no parameter, in words. */
 export function beyondSchedule(run: RunInput): string[] {
   return [
     ...(run.nodeId || run.tags?.length ? [texts.partPlacement] : []),

@@ -26,7 +26,7 @@ export function clockChangesOf(timing: ScheduleTiming, fromMs: number): ClockCha
   while (stretch.endMs < fromMs + AHEAD_MS && found.length < 2) {
     const atMs = stretch.endMs
     const next = stretchAt(timing.zone, atMs)
-    // The offset stays the same if only the search ended here.
+    // If the offset stays the same, the stretch ended only because the search ended.
     if (next.offsetMs !== stretch.offsetMs && (timing.endMs === null || atMs <= timing.endMs))
       found.push(describeChange(timing, atMs, stretch.offsetMs, next.offsetMs))
     if (next.endMs <= stretch.endMs) break

@@ -25,7 +25,7 @@ export function NextRuns({ occurrences, zone, changes }: NextRunsProps) {
   const isElsewhere = !sameClock(zone, here, nowMs)
   const rows = [
     ...occurrences.map((occurrence) => ({ atMs: occurrence.nominalMs, occurrence, change: null })),
-    // A change before the last run is listed among the runs. Later ones have their own lines below.
+    // A clock change before the last listed run is shown among the runs. Later changes have their own lines below.
     ...changes
       .filter(({ atMs }) => occurrences.some(({ nominalMs }) => nominalMs >= atMs))
       .map((change) => ({ atMs: change.atMs - 1, occurrence: null, change }))

@@ -45,7 +45,7 @@ export function RunBars({ firings }: { firings: readonly Firing[] }) {
         return (
           <g key={firing.id} className={`tone-${tone}`}>
             <title>{firingInWords(firing)}</title>
-            {/* The whole height reacts to the pointer. */}
+            {/* Makes the whole height react to the pointer. */}
             <rect x={x} y={0} width={STEP_PX} height={HEIGHT_PX} fill="transparent" />
             {ran ? (
               <rect x={x} y={room - height} width={BAR_PX} height={height} rx={1} fill="currentColor" />

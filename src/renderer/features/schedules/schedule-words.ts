@@ -91,7 +91,7 @@ export function missedSinceMs({ recent, createdAtMs }: Pick<Schedule, 'recent' |
   const index = recent.slice(0, lastRun < 0 ? recent.length : lastRun).findLastIndex(({ state }) => state === 'missed')
   if (index === -1) return null
   const oldest = recent[index]!
-  // A row can represent several runs and has the time of the newest. Runs that happened are not repeated.
+  // A row can represent several runs and has the time of the newest. Catching up does not repeat runs that took place.
   const before = oldest.count > 1 ? (recent[index + 1]?.nominalMs ?? createdAtMs) : Infinity
   return Math.min(before, oldest.nominalMs - 60_000)
 }

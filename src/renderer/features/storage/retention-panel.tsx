@@ -18,7 +18,7 @@ import { texts } from '../../../shared/texts/ui/storage.ts'
 
 type Stored = { revision: number; policy: StoragePolicy }
 
-/** A change is only saved from its preview. */
+/** A change can be saved only from its preview. */
 export function RetentionPanel({ usage }: { usage: StorageUsage | undefined }) {
   const { query } = useApi()
   const stored = useQuery(query.storage.policy.queryOptions())

@@ -10,7 +10,7 @@ import { NOT_AN_OPTION } from './select.tsx'
 export interface Fields<Values> {
   readonly values: Values
   input(name: keyof Values & string, type?: 'checkbox'): ReturnType<UseFormReturnType<object>['getInputProps']>
-  /** A field's problem, after it was changed or a save was tried. */
+  /** The problem of a field, once the field was changed or a save was tried. */
   error(path: string): string | undefined
   /** Like `error`, but before a change or a save, for fields that are valid while empty. */
   problem(path: string): string | undefined

@@ -116,8 +116,8 @@ export function ZoneSelect(props: Omit<SelectProps, 'data'>) {
 }
 
 /**
- * For a searchable select: Enter chooses the typed option or the only remaining one, and Tab the typed one, even if
- * no arrow key marked it. Returns false if the text is not an option yet.
+ * For a searchable select: Enter chooses the typed option or the only remaining one, and Tab chooses the typed option,
+ * even if it is not highlighted. Returns false if the text is not an option yet.
  */
 function chooseTyped(event: KeyboardEvent<HTMLInputElement>): boolean {
   const { key, currentTarget: input } = event

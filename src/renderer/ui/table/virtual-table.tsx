@@ -281,7 +281,7 @@ interface RowViewProps {
   stale: boolean
   marked: boolean | null
   draggable: boolean
-  /** The latest handler. It is a ref, so a change does not render the rows again. */
+  /** The latest handler. It is a ref, so that a change does not re-render the rows. */
   act: RefObject<(index: number, kind: 'open' | 'mark', range: boolean) => void>
 }
 

@@ -45,7 +45,7 @@ export function CalendarScreen() {
   const navigate = useNavigate({ from: '/schedules/calendar' })
   const isNarrow = useMediaQuery('(max-width: 760px)', window.innerWidth <= 760, { getInitialValueInEffect: false })
   const utc = search.utc === true
-  // Minutes are precise enough for the current-time line. Seconds would lay out the week again and again.
+  // Minutes are precise enough for the current-time line. With seconds, the week would be laid out every second.
   const nowMs = Math.floor(useNow() / MINUTE_MS) * MINUTE_MS
   const days = daysOfWeek(search.week, nowMs, utc)
   const { list, schedules, runs, isCut, isReading } = useWeekRuns(days, nowMs)
@@ -142,7 +142,7 @@ function weekWords(days: ReturnType<typeof daysOfWeek>): string {
 /** The maximum number of pages to read back to the start of the week. */
 const PAGES_MAX = 10
 const PAGE_ROWS = 500
-/** How much later than due a run can get its row, because of jitter. */
+/** How long after its scheduled time a run can appear in the history, because of jitter. */
 const DUE_MS = 86_400_000
 
 function useWeekRuns(days: readonly Day[], nowMs: number) {

@@ -17,7 +17,7 @@ export interface WeekViewProps {
   onHour: (hourMs: number) => void
 }
 
-/** The number of runs shown per hour. The grid only counts further ones. */
+/** The number of runs shown per hour. Further runs are only counted. */
 const SHOWN_PER_HOUR = 3
 const OFTEN_ROWS = 5
 

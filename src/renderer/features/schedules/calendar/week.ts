@@ -38,7 +38,7 @@ interface OftenDay {
   readonly hours: readonly { readonly count: number; readonly look: RunLook | null }[]
 }
 
-/** The number of runs on one day from which a schedule has its own row. */
+/** A schedule with at least this many runs on one day gets its own row. */
 export const OFTEN_FROM = 7
 const HOUR_MS = 3_600_000
 
@@ -80,7 +80,7 @@ export function mergeRuns(
     return { scheduleId, atMs: origin === 'manual' ? atMs : nominalMs, look: lookOf(firing), count, firing }
   })
   for (const { scheduleId, atMs } of moments) {
-    // Jitter can delay a run, and the ticker gets another minute.
+    // Allows for jitter, and for another minute until the ticker records the run.
     const lateMs = 60_000 + (schedules.get(scheduleId)?.jitterSeconds ?? 0) * 1000
     if (atMs > nowMs - lateMs && !decided.has(`${scheduleId} ${atMs}`))
       runs.push({ scheduleId, atMs, look: 'ahead', count: 1, firing: null })
@@ -130,7 +130,7 @@ function perHour(list: readonly Run[], utc: boolean): OftenDay['hours'] {
   return hours
 }
 
-/** The highest rank wins if there is space for only one. */
+/** If there is space for only one look, the one with the highest rank is shown. */
 const RANK: Record<RunLook, number> = {
   ahead: 0,
   succeeded: 1,

@@ -23,10 +23,10 @@ import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 const DAY_MS = 86_400_000
 const CONCURRENCY_MAX = 1_000
-/** The number of runs to list at the start and at the end. Those in between are only counted. */
+/** The number of runs to list at the start and at the end. Runs between them are only counted. */
 const MOMENTS_SHOWN = 3
 
-/** Creates the runs of a past period. First shows how many. */
+/** Creates the runs of a past period. First shows how many there are. */
 export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onClose: () => void }) {
   const { client, query } = useApi()
   const [nowMs] = useState(() => Date.now())

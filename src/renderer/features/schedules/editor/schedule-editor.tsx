@@ -249,7 +249,7 @@ function unsavedWords(saved: Schedule | null): string {
 const MINUTE_MS = 60_000
 const SPREAD_MINUTES = 30
 /**
- * The number of other schedules in the minute from which to suggest another minute, even if there are enough slots,
+ * If at least this many other schedules fire in the minute, another minute is suggested even if there are enough slots,
  * because all of them start together.
  */
 const MANY = 5

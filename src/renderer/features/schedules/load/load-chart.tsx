@@ -30,7 +30,7 @@ export function LoadChart({ minutes, slots, fromMs, untilMs, atMs, onOpen }: Loa
   const width = measured || 760
   const { bars, barMinutes } = barsOf(minutes, fromMs, untilMs, Math.floor((width - LEFT - RIGHT) / BAR_PX))
   const peak = Math.max(...bars.map((bar) => bar.peak.jobs))
-  // A line of slots far above the bars would flatten them.
+  // If the line for the slots were far above the bars, it would flatten them.
   const areSlotsNear = slots > 0 && slots <= peak * 2.5
   const ticks = valueTicks(areSlotsNear ? Math.max(peak, slots) : peak, false)
   const spanMs = untilMs - fromMs

@@ -92,7 +92,7 @@ export function planSpread(
   const bySize = [...crowd].sort(
     (left, right) => Number(often.has(right)) - Number(often.has(left)) || jobsOf(right.jobs) - jobsOf(left.jobs)
   )
-  // Schedules that cannot be moved count before any other is placed.
+  // Schedules that cannot be moved are counted before any other schedule is placed.
   const movable = bySize.filter((schedule) => {
     const first = offsets(windowMinutes).map((minutes) => shiftSchedule(schedule, atMs, minutes))
     const isMovable = first.some((moved) => 'settings' in moved)
