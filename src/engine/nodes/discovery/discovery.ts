@@ -93,7 +93,7 @@ export class Discovery {
     this.#options = options
   }
 
-  /** Resolves before the first results. */
+  /** Resolves before the first results arrive. */
   async start(): Promise<void> {
     const { store, configured, fleet, logger } = this.#options
     const vanished = await store.listVanishedNodes()

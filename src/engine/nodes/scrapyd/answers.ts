@@ -4,7 +4,8 @@ import { LISTED_MAX } from '../list-limits.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 import type { SeenJob } from '../node-client.ts'
 
-// Our own API accepts only such counts. Other numbers would break every list that includes this node.
+// Our own API accepts only nonnegative integers as counts. Other numbers would break every list that includes this
+// node.
 const Count = z.number().int().nonnegative()
 
 /** The fields of successful responses that we use. Fields that differ between versions are optional. */

@@ -39,7 +39,7 @@ export const startUnshared: StartMaster = async ({ program, host, clock, signal 
     connections.add(process)
     void process.ended.then(() => connections.delete(process))
     const { child } = process
-    // Its output would be lost without a listener.
+    // Without a listener, the output of ssh would be lost.
     child.stdout!.pause()
     if (await hasLogged(process, /open confirm rwindow/, { clock, signal: aborted })) {
       const stream = Duplex.from({ readable: child.stdout as Readable, writable: child.stdin! })

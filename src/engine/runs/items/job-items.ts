@@ -39,12 +39,12 @@ export interface JobItemsParts {
   clock: Clock
   random: Random
   logger: Logger
-  /** Path of the items file of a run on the local node. Null: the run does not write its items to a file. */
+  /** The path of the items file of a run on the local node. Null: the run does not write its items to a file. */
   localFileOf: (attempt: Attempt) => string | null
   /** Reads from the archive if it has the file, otherwise from the node. */
   readRange: ReadRange
   archive: KeptItems
-  /** Why DuckDB must not be loaded here. Null: it may be. */
+  /** Why DuckDB must not be loaded here. Null: it can be loaded. */
   whyNoDuckdb: string | null
 }
 
@@ -58,7 +58,7 @@ interface Found {
   source: ItemsSource
   attempt: Attempt
   from: ItemsFacts['from']
-  /** The size of the whole file. `source` may contain less. */
+  /** The size of the whole file. `source` can contain less. */
   sizeBytes: number
 }
 
@@ -88,7 +88,7 @@ export class JobItems {
     await this.#parts.cache.empty()
   }
 
-  /** Like all reads here, rejects with an ITEMS_ code, or with a NODE_ code if the node fails. */
+  /** Like all reads of this class, rejects with an ITEMS_ code, or with a NODE_ code if the node fails. */
   async describe(wanted: Wanted, count: boolean, signal?: AbortSignal): Promise<ItemsFacts> {
     const { source, attempt, from, sizeBytes } = await this.#find(wanted, count ? Infinity : FIRST_BYTES, signal)
     const options: CallOptions = {
@@ -135,7 +135,7 @@ export class JobItems {
     return this.#using([source], () => this.#process.call('fieldStatistics', { source, field }, options))
   }
 
-  /** Counts in how many items each field is filled. Rejects with ITEMS_TOO_LARGE above COUNTED_MAX_BYTES. */
+  /** Counts the items in which each field is filled. Rejects with ITEMS_TOO_LARGE above COUNTED_MAX_BYTES. */
   async countFilled(wanted: Wanted, signal?: AbortSignal): Promise<FilledFields> {
     const { sizeBytes, from } = await this.#find(wanted, 1, signal)
     if (sizeBytes > COUNTED_MAX_BYTES[from]) {

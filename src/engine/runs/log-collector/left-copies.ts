@@ -23,12 +23,12 @@ const STAYS_MS = 600_000
 const WAITS_MS = 86_400_000
 const MOST_BYTES = 256 * 1024 * 1024
 
-/** Whether the copy is the whole log, is cut because the node no longer has the rest, or may still grow. */
+/** Whether the copy is complete, is cut off because the node no longer has the rest, or may still grow. */
 type Rest = 'whole' | { cutBecause: Message } | 'wait'
 
 /**
- * Archives the copies of logs whose runs ended without an archived log. If the node of a lost run went away, the
- * copy is all that is left. Deletes copies that are no longer needed, such as leftovers of a crash.
+ * Archives copied logs of runs that ended without an archived log. If the node of a lost run is gone, the copy is all
+ * that is left. Deletes copies that are no longer needed, such as leftovers of a crash.
  */
 export function sweepLeftCopies(parts: LeftCopiesParts): Sweep<{ jobId: JobId; number: AttemptNumber }> {
   const { store, archive, fleet, record, clock, logger, mostBytes = MOST_BYTES } = parts
@@ -38,7 +38,7 @@ export function sweepLeftCopies(parts: LeftCopiesParts): Sweep<{ jobId: JobId; n
   const copiedBytesOf = async (jobId: JobId, number: AttemptNumber) =>
     (await archive.copies.readIfAny(jobId, number, { offset: 0, limitBytes: 0 }))?.sizeBytes ?? 0
 
-  /** The log of a run that was found again may have been archived earlier, when it was shorter. */
+  /** A run that was found again may have an archived log from before, which is shorter. */
   async function isNeeded({ jobId, number, logArchived, logDeletedAtMs }: Attempt): Promise<boolean> {
     const archived = logArchived ? await store.findArchivedLog(jobId, number) : null
     const copiedBytes = await copiedBytesOf(jobId, number)
@@ -64,7 +64,7 @@ export function sweepLeftCopies(parts: LeftCopiesParts): Sweep<{ jobId: JobId; n
     return true
   }
 
-  /** Copies the rest of the log from the node. The run may be alive, so the next sweep checks if the log grew. */
+  /** Copies the rest of the log from the node. The run may be alive, so the next sweep checks whether the log grew. */
   async function readRest(attempt: Attempt, signal: AbortSignal): Promise<Rest> {
     const { jobId, number } = attempt
     const node = fleet.get(attempt.nodeId)

@@ -32,7 +32,7 @@ export interface LogProgress {
   errors: number
   responses: Readonly<Record<string, number>>
   /**
-   * How long pages and items had not grown at the last read that reached the end of the log. Null: the log counts
+   * The time since pages or items last grew, as of the last read that reached the end of the log. Null: the log counts
    * neither, or the spider is closing.
    */
   stillMs: number | null
@@ -58,9 +58,9 @@ interface Followed {
   live: LiveFigures | null
   /** Monotonic time when pages or items last grew, or when the run started. */
   progressedAtMs: number
-  /** Monotonic start of the last read that reached the end of the log. Null: none did. */
+  /** Monotonic start of the last read that reached the end of the log. Null: there is none. */
   readAtMs: number | null
-  /** Monotonic time after which the log is known to have been written to. Null: not observed yet. */
+  /** Monotonic time. The log is known to have grown after it. Null: no growth observed yet. */
   writtenSinceMs: number | null
   mostMs: number | null
   siblings: Set<Followed>
@@ -77,7 +77,7 @@ const TICK_MS = 250
 const READS_AT_ONCE = 32
 const READS_AT_ONCE_PER_NODE = 2
 const MOST_BYTES_AT_ONCE = 1_048_576
-/** How often the errors of running jobs are recorded, in one write. They are recorded again when the run ends. */
+/** How often the errors of all running jobs are recorded, in one write. They are recorded again when the run ends. */
 const RECORD_EVERY_MS = 30_000
 /** The maximum number of bytes read per second from all logs together. The rest is read later. */
 const BYTES_PER_SECOND = 20_000_000
@@ -160,12 +160,12 @@ export class LogCollector {
     for (const { run, live } of this.#followed.values()) if (live !== null) yield { run, live }
   }
 
-  /** Monotonic time after which the log of a running job is known to have been written to. Null: not observed. */
+  /** Monotonic time. The log of a running job is known to have grown after it. Null: no growth observed. */
   writtenSinceMs(jobId: JobId): number | null {
     return this.#followed.get(jobId)?.writtenSinceMs ?? null
   }
 
-  /** Null: its log was not read yet. */
+  /** Null: the job's log has not been read yet. */
   progressOf(jobId: JobId): LogProgress | null {
     const followed = this.#followed.get(jobId)
     if (followed === undefined || followed.reading.parsedBytes === 0) return null

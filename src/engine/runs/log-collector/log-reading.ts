@@ -21,14 +21,14 @@ const MOST_AT_END_BYTES = 67_108_864
 const KEPT_AT_END_BYTES = 8_388_608
 
 /**
- * Reads the log of one run once and in order. Copies a remote log while reading, so that its node may delete it.
- * After a restart of the engine, reads the copy again from its start.
+ * Reads the log of one run once and in order. Copies a remote log while reading, so that its node can delete it. After
+ * a restart of the engine, reads the copy again from its start.
  */
 export class LogReading {
   readonly run: RunOfLog
   readonly errors = new RunErrors()
   readonly #copies: LogArchivePort['copies']
-  /** Null until the first read, because thousands of runs can be waiting for it. */
+  /** Null until the first read, to save memory: thousands of runs can be waiting for it. */
   #parsing: LogParser | null = null
   #parsedBytes = 0
   #isCopied = false
@@ -56,7 +56,7 @@ export class LogReading {
     return this.#isCopied
   }
 
-  /** Whether the log reached the maximum size that we keep. What follows is unknown. */
+  /** Whether the log reached the maximum size that we keep. The rest of the log is unknown. */
   get isCapped(): boolean {
     return this.#isCapped
   }

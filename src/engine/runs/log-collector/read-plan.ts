@@ -51,6 +51,6 @@ export function mostMsFor(limits: RunLimits | null): number | null {
 
 /**
  * Whenever Scrapyd starts a run, it deletes all but `jobs_to_keep` logs of the spider (5 by default), even those of
- * running jobs. If a spider has this many live runs on one node, the next start can delete the log of one.
+ * running jobs. If a spider has this many live runs on one node, the next start can delete the log of one of them.
  */
 export const THREATENED_FROM_RUNS = 3

@@ -8,7 +8,7 @@ export interface RunError {
   /** In the log's own time (see LogFigures). Null: the log has no times. */
   firstAtMs: number | null
   lastAtMs: number | null
-  /** Position of the first error: the byte at which its line starts, and the line number. */
+  /** Position of the first error: the byte offset of its line, and the line number. */
   offset: number
   line: number
   message: string
@@ -23,7 +23,7 @@ const isInterruption = ({ exceptions }: LoggedError) => exceptions.some(({ type 
 export class RunErrors {
   readonly #kinds = new Map<string, RunError>()
   #changed = new Set<string>()
-  /** Kept apart, because only the end of the run shows whether we stopped it. */
+  /** Kept separately, because only the end of the run shows whether we stopped it. */
   readonly #interruptions = new Map<string, RunError>()
 
   add(errors: readonly LoggedError[]): void {

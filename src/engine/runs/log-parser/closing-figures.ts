@@ -48,7 +48,7 @@ export function figuresOf(
   const isCounted = tally.loggedPages !== null || values.pages > 0 || values.items > 0
   const counted = (count: number, hasLines: boolean) => {
     if (!tally.isOver) return isCounted ? count : null
-    // Only lines count every page. Scrapy's progress is up to a minute old, but shows how far a killed run got.
+    // Only DEBUG lines cover every page. The progress lines are up to a minute old, but show how far a killed run got.
     const isWhole = hasLines && !isPartial
     return isWhole || (tally.finishReason === null && count > 0) ? count : null
   }

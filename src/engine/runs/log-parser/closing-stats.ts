@@ -51,8 +51,8 @@ export function parseClosingStats(tailText: string): ClosingStats {
 }
 
 /**
- * Scrapy omits counters that are zero. So a missing count means 0, but only if its extension was active: CoreStats
- * also writes when and why the spider closed, and LogCount counts at least one line. If CoreStats wrote only at the
+ * Scrapy omits counters that are zero. A missing count means 0 only if its extension was active. CoreStats is active if
+ * the stats say when or why the spider closed, LogCount if they count at least one line. If CoreStats wrote only at the
  * close, the spider cleared its stats.
  */
 export function countsOf(stats: ScrapyStats | null): ClosingCounts {
@@ -272,7 +272,7 @@ export const INTERRUPTION =
 const isInterruption = (exception: string | null) => INTERRUPTION.test(exception?.split(':', 1)[0] ?? '')
 
 /**
- * The last ERROR or CRITICAL line without time and logger, and the exception at the end of its traceback.
+ * The last ERROR or CRITICAL line, without its time and logger, and the exception at the end of its traceback.
  * `isStopped`: we stopped the run, so an interruption is not its error.
  */
 export function killingLineOf(log: string, { isStopped }: { isStopped: boolean }): string | null {

@@ -19,17 +19,17 @@ const MAX_CULPRIT = 200
 const FRAMES_THAT_COUNT = 3
 
 /**
- * As in Sentry, the innermost frames of the project decide. If there are none, the exception with its masked text
- * decides. If there is no exception, the masked message decides. The id alone identifies a group. If a changed rule
- * results in another id, a new group starts, and the old one stays unchanged. Differences from Sentry:
+ * As in Sentry, the innermost frames of the project determine the group. Without such frames, the exception with its
+ * masked text does. Without an exception, the masked message does. The id alone identifies a group. If a changed rule
+ * produces another id, a new group starts and the old one remains. Differences from Sentry:
  *
  * - A failed download is identified only by its cause, because Scrapy logs one failure as up to four records.
- * - Only three frames of the project count, and a recursion counts once. So a bug that is reached in several ways stays
+ * - Only three frames of the project count, and a recursion counts once. A bug with several callers therefore remains
  *   one group, while two callers of one helper remain distinct.
  * - Source lines do not count. Scrapyd runs eggs, whose source Python often cannot find, so logs contain the same
  *   error with and without them.
  * - The type of the exception always counts, so errors of different types never merge (getsentry/sentry#42006).
- * - Only the last three parts of a path count, because each node deploys a project somewhere else.
+ * - Only the last three parts of a path count, because each node deploys a project to a different path.
  * - Every word with a digit is masked, not only known kinds of ids (getsentry/sentry#49681: ids split groups).
  * - In a chain, only the exception raised last counts. Sentry counts all of them.
  * - Without a frame of the project, Sentry uses all frames. These depend on the versions of Scrapy and Twisted, which
@@ -124,7 +124,9 @@ function grouped(
   }
 }
 
-/** Aliases, and Twisted's older names for the exceptions that newer versions of Scrapy raise instead. */
+/**
+ * Gives exceptions of newer Scrapy versions the names of the Twisted exceptions in older versions, and merges aliases.
+ */
 const OLDER_NAMES = new Map([
   ['scrapy.exceptions.CannotResolveHostError', 'twisted.internet.error.DNSLookupError'],
   ['scrapy.exceptions.DownloadConnectionRefusedError', 'twisted.internet.error.ConnectionRefusedError'],
@@ -141,8 +143,8 @@ function shortType(type: string): string {
 }
 
 /**
- * The project's frames of an exception, innermost first. If there are none, because for example Scrapy raised the
- * exception from one of the project's, the frames of the exception before it.
+ * The project's frames of an exception, innermost first. If it has none (for example, Scrapy raised it while it handled
+ * an exception of the project), the frames of the exception before it.
  */
 function projectFrames(exception: LoggedException, exceptions: LoggedException[]): string[] {
   const before = exceptions.slice(0, exceptions.indexOf(exception)).filter((each) => each.depth === exception.depth)

@@ -5,7 +5,7 @@ import { cutText } from './log-text.ts'
 
 /** An ERROR or CRITICAL record with its traceback, or a traceback that ended the run and has no record. */
 export interface LoggedError {
-  /** Position of its first line: the byte, and the line number (from 1). */
+  /** Position of its first line: the byte offset, and the line number (from 1). */
   offset: number
   line: number
   /** In the log's own time (see LogFigures). Null: the format has no time. */
@@ -152,11 +152,11 @@ const FAILURE =
   /(?:\bTraceback[^:\n]{0,40}: <class '|<twisted\.python\.failure\.Failure )([\w.]{1,200})(?:'>)?(?:: (.{0,1000}?))?(?:>\]?|\]|$)/
 const BRIEF_FRAME = /^([^\s:][^:\n]{0,300}\.py):\d{1,9}:([\w<>]{1,100})$/
 
-/** Call this when a second record of the same error follows. It has no message. */
+/** Call this when a second record of the same error follows. The second record has no message. */
 export function continueError(draft: ErrorDraft): void {
   draft.isContinued = true
   draft.reading = draft.error.exceptions.length > 0 ? 'nothing' : 'frames'
-  // If the first record has no traceback, the first line of this one names the exception.
+  // If the first record has no traceback, the first line of the second record names the exception.
   if (draft.reading === 'frames') addException(draft, 0)
 }
 

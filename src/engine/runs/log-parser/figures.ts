@@ -23,7 +23,7 @@ export interface LogFigures {
   /** Null: the log does not count them (for example, its level is above INFO). */
   pages: number | null
   items: number | null
-  /** From the newest logstats line or, after the end, averaged over the whole run from the closing stats. */
+  /** From the last logstats line or, after the end, averaged over the whole run from the closing stats. */
   pagesPerMinute: number | null
   itemsPerMinute: number | null
   lastPageAtMs: number | null
@@ -43,7 +43,7 @@ export interface LogFigures {
   shutdownReason: string | null
   closingReason: string | null
   finishReason: string | null
-  /** Whether Scrapy's own INFO messages reach the log, so that it would also show how the spider ends. */
+  /** Whether Scrapy's own INFO messages reach the log. If so, the log also shows how the spider ends. */
   showsEnd: boolean
   /** Limited to MAX_STATS_TEXT characters. */
   stats: ScrapyStats | null
@@ -80,15 +80,15 @@ export interface Tally extends Omit<LogFigures, Derived> {
   isOver: boolean
   /** By index in RECORD_LEVELS. */
   records: number[]
-  /** False: the log shows that this Scrapy extension is off. */
+  /** False: the log shows that Scrapy's CoreStats extension is off. */
   hasCoreStats: boolean
   collectsStats: boolean
   loggedPages: number | null
   loggedItems: number | null
-  /** DEBUG lines since the newest logstats line. The next logstats line includes pages that were skipped. */
+  /** Pages in DEBUG lines since the last logstats line. The next logstats line also counts pages in skipped bytes. */
   newPages: number
   newItems: number
-  /** Timeouts that a retry reported, and those that failed a download. Often the same ones. */
+  /** Timeouts that a retry reported, and timeouts that failed a download. Many are counted in both. */
   retriedTimeouts: number
   failedTimeouts: number
 }

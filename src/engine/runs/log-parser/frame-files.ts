@@ -1,6 +1,6 @@
 /**
- * Whether a file belongs to the project. Decided by where Python keeps other code, because a log states neither the
- * packages of a project nor where it is deployed.
+ * Whether a file belongs to the project. A log states neither the packages of a project nor where it is deployed, so
+ * every file outside the known places of other code belongs to the project.
  */
 export function isProjectFile(file: string): boolean {
   return !FOREIGN.test(file.replaceAll('\\', '/'))

@@ -16,7 +16,9 @@ import { decodeRead, encodeAsRead } from './log-text.ts'
 interface LearnedHeads {
   format: HeadFormat | null
   order: DayOrder
-  /** From how many more lines a format can be learned, because Scrapy's known messages are at the start of a log. */
+  /**
+   * The number of further lines from which a format can be learned. Scrapy's known messages are at the start of a log.
+   */
   linesToLearnFrom: number
 }
 

@@ -7,9 +7,9 @@ import { latin1Of } from './log-text.ts'
 import { createRecordReader } from './record-reader.ts'
 
 /**
- * Parses a log as it grows. Its figures are available at any time. For any input, it never throws, takes linear
- * time, and keeps at most some 4 MB besides the current piece: one unfinished line of MAX_LINE, closing stats of
- * MAX_STATS, errors not taken yet, and less than 100 kB of other data.
+ * Parses a log as it grows. Its figures are available at any time. For any input, it never throws, takes linear time,
+ * and keeps at most about 4 MB besides the current piece: one unfinished line of MAX_LINE, closing stats of MAX_STATS,
+ * errors not taken yet, and less than 100 kB of other data.
  */
 export interface LogParser {
   push(bytes: Uint8Array): void

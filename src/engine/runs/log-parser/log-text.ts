@@ -13,7 +13,7 @@ export function encodeAsRead(text: string): string {
 }
 
 export function decodeRead(text: string, from: number, to: number, atMost: number): string {
-  // A character has at most four bytes, and one can be cut at the end.
+  // A character has at most four bytes, and the last character can be incomplete.
   const end = Math.min(to, from + 4 * atMost)
   const decoded = Buffer.from(text.slice(from, end), 'latin1').toString('utf8')
   return cutText(decoded, atMost)

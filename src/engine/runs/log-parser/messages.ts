@@ -103,7 +103,7 @@ export function readMessage(
 }
 
 /**
- * Whether Scrapy logs this message only after it applied all settings and created the spider. Earlier messages
+ * Whether Scrapy logs this message only after it has applied all settings and created the spider. Earlier messages
  * (`Scrapy … started`, `Overridden settings:`) do not reveal the log level of the run.
  */
 export function provesShownEnd(text: string, at: number, to: number): boolean {

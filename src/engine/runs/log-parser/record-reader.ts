@@ -38,15 +38,15 @@ export interface RecordReader {
   start(text: string, at: number, to: number, spans: HeadSpans, byteAt: number): void
   continue(text: string, at: number, to: number, byteAt: number): void
   readJson(record: JsonRecord, byteAt: number): void
-  /** Decodes what is kept of the strings passed so far, so that they can be released. */
+  /** Decodes the parts to keep of the strings passed so far, so that the strings can be released. */
   keepWhatIsRead(): void
   /** No more lines of the open record will follow. */
   close(): void
-  /** The log ended. If there is a traceback at its end without a record, it is what ended the run. */
+  /** The log ended. A traceback at its end that belongs to no record is what ended the run. */
   end(): void
 }
 
-/** If closing stats are longer than this, only Scrapy's own lines of the rest are kept, up to the same size again. */
+/** The maximum size of closing stats. Of the rest, only Scrapy's own lines are kept, up to the same size again. */
 export const MAX_STATS = 262_144
 const DAY_MS = 86_400_000
 const UNHANDLED = 'Unhandled error in Deferred:'
@@ -213,7 +213,7 @@ export function createRecordReader({
       tally.finishReason = closing.finishReason ?? tally.finishReason
       stats = []
     } else if (kind === 'uncaught' && level < 0) {
-      // Python itself printed the traceback, because no logger can have written anything before the first record.
+      // Python itself printed the traceback, because no record precedes it.
       emit((draft as ErrorDraft).error)
     } else if (kind === 'item') {
       kept.decode()
@@ -292,7 +292,7 @@ interface KeptTexts {
   decode(): void
 }
 
-/** For each line, only remembers positions. Decodes and copies once per piece of the log. */
+/** Only remembers positions for each line. Decodes and copies once per piece of the log. */
 function createKeptTexts(tally: Tally): KeptTexts {
   let item = ''
   /** The item's part of the current text. `itemFrom` is -1 if there is none. */

@@ -7,7 +7,7 @@ export interface LogSource {
   read(range: WantedBytes, signal?: AbortSignal): Promise<LogBytes | null>
   /** Calls back soon after each write, until the returned function is called. Absent: no notifications. */
   watch?(onChange: () => void): () => void
-  /** Intervals of reads: `busy` while lines arrive, at most `quiet` while none do. */
+  /** Read intervals: `busy` while lines arrive, at most `quiet` while none do. */
   pollMs: { busy: number; quiet: number }
 }
 

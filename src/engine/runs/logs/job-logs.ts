@@ -108,8 +108,8 @@ export class JobLogs {
   }
 
   /**
-   * Polls the node only while it is iterated. Without a number, follows the newest attempt that has a log at the
-   * first read. It does not move on to a retry, which writes another file with other offsets.
+   * Polls the node only while it is iterated. Without a number, follows the newest attempt that has a log at the first
+   * read. It does not move on to a retry, which writes a different file with different offsets.
    */
   async *tail(
     jobId: JobId,

@@ -87,8 +87,8 @@ function dateOf(first: string, time: string): string {
 }
 
 /**
- * Returns the line with this number or at this byte; by default and past the end, the last line. `before` has the
- * number of newlines before each FRAME_RAW_BYTES.
+ * Returns the line with this number or at this byte. By default and past the end, returns the last line. `before` has
+ * the number of newlines before each multiple of FRAME_RAW_BYTES.
  */
 export async function locateLine(
   read: (range: WantedBytes) => Promise<LogBytes | null>,

@@ -24,12 +24,12 @@ export interface TailOptions {
 
 /**
  * Streams the log of a run as it grows, from any source (a file, a node, the archive), only while it is iterated.
- * Chunks end at line ends. An unfinished line is sent when nothing follows it. Waits for a log that does not exist
- * yet, and starts over when the log is replaced or becomes shorter.
+ * Chunks end at line ends. An unfinished line is sent when nothing follows it. Waits for a log that does not exist yet,
+ * and starts over when the log is replaced or becomes shorter.
  *
- * Ends after the chunk with `complete: true`; at `limitBytes` or if `signal` aborts, ends without one. Throws the
- * log's error if it persists for half a minute, or immediately if the run is over, so that no viewer waits for a log
- * that is lost with its node.
+ * Ends after the chunk with `complete: true`. At `limitBytes` or if `signal` aborts, ends without such a chunk. Throws
+ * the log's error if it persists for half a minute, or immediately if the run is over, so that no viewer waits for a
+ * log that is lost with its node.
  */
 export async function* tailLog(options: TailOptions): AsyncGenerator<LogChunk, void> {
   const { log, mayGrow, from, maxLagBytes, limitBytes = Number.POSITIVE_INFINITY, clock, signal } = options
@@ -45,8 +45,8 @@ export async function* tailLog(options: TailOptions): AsyncGenerator<LogChunk, v
 
   while (!signal?.aborted) {
     try {
-      // Checks this before the read, so that the read includes everything written before the end. A reader that is
-      // behind does not need to know yet, and in a flood the check costs as much as the read.
+      // Checked before the read, so that the read includes everything written before the end. A reader that is behind
+      // does not need to know yet, and in a flood of lines the check costs as much as the read.
       live = isBehind || (await mayGrow())
       const range = await readNext()
       failures = 0

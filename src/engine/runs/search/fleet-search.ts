@@ -41,7 +41,10 @@ const TASKS_AT_ONCE = 6
 /** The base time limit for one task. A second is added for every 20 MB. A slower expression would take hours. */
 const TASK_MS = 3_000
 const SLOWEST_BYTES_PER_MS = 20_000
-/** If an expression times out on more logs than this, the expression itself is to blame, not a line of megabytes. */
+/**
+ * If an expression times out on more logs than this, the expression itself is to blame and not a line of several
+ * megabytes.
+ */
 const MOST_SLOW_LOGS = 2
 const REPORT_EVERY_MS = 200
 
@@ -106,7 +109,7 @@ class OneSearch {
   #wake: () => void = () => {}
   readonly #onSlot: (() => void)[] = []
   #scheduledBytes = 0
-  /** Logs that were searched before they were archived, to skip the second time. */
+  /** Logs that were searched before they were archived. They are skipped in the archive. */
   readonly #unarchived = new Set<string>()
   #hits = 0
   #slowLogs = 0

@@ -219,7 +219,7 @@ export class LogIndex {
   }
 
   /**
-   * Either the written or the referenced blocks can be from an older backup, so takes the higher number. Starts a
+   * Either the written or the referenced blocks can be from an older backup, so the higher number counts. Starts a
    * thread.
    */
   async #findNextBlock(): Promise<number> {

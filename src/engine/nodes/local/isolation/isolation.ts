@@ -51,7 +51,7 @@ export class Isolation {
     this.problem = problem
   }
 
-  /** Tries the requested isolation. Falls back to less only if the operator allows it. */
+  /** Tries the requested isolation. Falls back to weaker isolation only if the operator allows it. */
   static async open({ way, users: range }: IsolationSettings, options: IsolationOptions): Promise<Isolation> {
     if (way === 'off') return NO_ISOLATION
     if (way === 'if-possible') {

@@ -20,7 +20,7 @@ export class BuildLog {
     this.#file = file
   }
 
-  /** Readers of the previous log can still read it to its end. */
+  /** Replaces the previous log. Its readers can still read it to the end. */
   static async open(path: string): Promise<BuildLog> {
     await rm(path, { force: true })
     return new BuildLog(path, await open(path, 'wx', 0o600))

@@ -65,7 +65,7 @@ export function planLaunch(
   const logFile = logFileOf(directories.logsDirectory, spec)
   const feed = feedOf(directories.itemsDirectory, spec)
   const settings: Record<string, string> = { ...spec.settings, LOG_FILE: logFile }
-  // Passed as a flag instead, so that crawls of every kind keep the installed Scrapy's own handlers for http:.
+  // Passed as a flag instead, so that crawls of every kind keep the `http:` handlers of the installed Scrapy.
   if (isWithoutFiles(spec.settings)) delete settings.DOWNLOAD_HANDLERS_BASE
   if (feed !== null) settings.FEEDS = `{${asciiJson(feed.url)}: {"format": "jsonlines"}}`
   const jobs = jobDirectoryOf(directories.jobsDirectory, spec)

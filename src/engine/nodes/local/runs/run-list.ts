@@ -304,7 +304,7 @@ export class RunList {
         this.#checkIn(run, run.supervised ? SUPERVISED_POLL_MS : run.child === null ? UNSEEN_POLL_MS : POLL_MS)
       })
       .catch((error: unknown) => {
-        // For example, too many open files. The run still exists, so check again.
+        // The cause can be too many open files. The run still exists, so it is checked again.
         this.#logger.error({ jobid: run.spec.jobid, error: String(error) }, 'checking a run failed; retrying')
         this.#checkIn(run, POLL_MS)
       })

@@ -34,7 +34,7 @@ export function sumUsage<T extends RunProcesses>(rows: readonly ProcessRow[], ru
   function ownerOf(row: ProcessRow): T | null {
     const known = owners.get(row.pid)
     if (known !== undefined) return known
-    // Set before following the parents. Reading the process table takes time, so it can contain a cycle.
+    // Set before the parents are followed. The process table is not read in one instant, so parents can form a cycle.
     owners.set(row.pid, null)
     const owner = findOwner(row)
     owners.set(row.pid, owner)

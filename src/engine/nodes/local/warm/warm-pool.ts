@@ -196,7 +196,7 @@ export class WarmPool {
     }
     // The parent may have ended during the check.
     if ((parent.state as Parent['state']) !== 'ready' || this.#isClosed) return false
-    // Each try needs a new id, so that events of an earlier try's supervisor are not mistaken for its own.
+    // Each attempt needs a new id, so that events for an earlier attempt are not mistaken for its own.
     const id = String(++this.#requests)
     return new Promise((resolve) => {
       const timer = this.#clock.setTimer(CLAIM_LIMIT_MS, () =>

@@ -86,7 +86,8 @@ export async function statisticsWithDuckdb(
 }
 
 /**
- * Whether nearly all values differ. Then none is frequent, and finding repeated ones would dominate the query's cost.
+ * Whether nearly all values differ. In that case no value is frequent, and a search for repeated values would dominate
+ * the query's cost.
  */
 const isNearlyUnique = (distinct: number, filled: number): boolean => filled > 10_000 && distinct > filled / 2
 
@@ -96,7 +97,10 @@ interface Values {
   parameters: DuckDBValue[]
 }
 
-/** Materializes the values unless the file is too large, because reading and parsing the file dominates the cost. */
+/**
+ * Stores the values in a table, so that the file is read and parsed only once, which dominates the cost. A file above
+ * SET_ASIDE_MAX_BYTES is read for each query.
+ */
 async function valuesOf(database: LockedDuckdb, file: LinesFile, field: string): Promise<Values> {
   const parameters = new Parameters()
   // A subquery, because DuckDB would otherwise extract the field once per use.
@@ -113,7 +117,8 @@ async function topValues(database: LockedDuckdb, values: Values, distinct: numbe
   const shown = `(SELECT left(x, ${CELL_MAX_CHARACTERS}) AS x FROM ${values.sql})`
   let among = 'x IS NOT NULL'
   if (distinct > COUNTED_VALUES) {
-    // Counting every value would need memory for each. Estimates the candidates first, then counts only those.
+    // Counting every value would need memory for each of them. This query estimates the candidates. Only these are
+    // counted.
     const [[found] = []] = await database.query(
       `SELECT approx_top_k(x, ${TOP_VALUES}) FROM ${shown} WHERE x IS NOT NULL`,
       parameters.values

@@ -64,7 +64,7 @@ async function listFields(database: LockedDuckdb, file: LinesFile): Promise<Fiel
   })
 }
 
-/** For `bool_and`, which ignores the SQL NULL of an absent field. */
+/** The types for `bool_and`, which ignores the SQL NULL of an absent field. */
 const NUMBERS = "'BIGINT', 'UBIGINT', 'DOUBLE', 'HUGEINT', 'UHUGEINT', 'NULL'"
 const BOOLEANS = "'BOOLEAN', 'NULL'"
 

@@ -138,7 +138,7 @@ function indented(item: object, raw: RawItem): string {
   try {
     return JSON.stringify(item, null, 2)
   } catch {
-    // The item is nested too deeply for the stack, so returns its text from the file.
+    // The item is nested too deeply for the stack. The text in the file is returned instead.
     return raw.bytes!.toString('utf8')
   }
 }

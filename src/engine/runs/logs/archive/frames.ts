@@ -94,8 +94,8 @@ function throwDamaged(error: unknown): never {
 }
 
 /**
- * An archive ends with a frame that zstd readers skip and that has the number of newlines per frame, and with the
- * seek table, which lists that frame as empty.
+ * An archive ends with a skippable frame, which has the number of newlines in each frame, and the seek table, which
+ * lists the skippable frame as empty.
  */
 export function encodeEnd(frames: readonly FrameSizes[], newlines: readonly number[]): Buffer {
   const lines = Buffer.alloc(8 + newlines.length * 4)

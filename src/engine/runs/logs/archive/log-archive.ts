@@ -50,7 +50,7 @@ export class LogArchive {
   /** Logs of live runs, and logs that could not be copied completely yet. */
   readonly copies: LogCopies
   #drafts: Promise<unknown> | null = null
-  /** Whether the leftovers of a crash were deleted. From then on, every draft is in progress. */
+  /** Whether the leftovers of a crash were deleted. If so, every draft belongs to a seal in progress. */
   #areDraftsOurs = false
   /** By blob, least recently used first. */
   readonly #maps = new BoundedMap<string, Promise<FrameMap>>(MAPS_KEPT)
@@ -91,7 +91,9 @@ export class LogArchive {
     return this.#sealCopied(jobId, number, signal)
   }
 
-  /** Archives the copy of a log that exists nowhere else. Null: the archive (`earlier`) already has as much. */
+  /**
+   * Archives the copy of a log that exists nowhere else. Null: the archive (`earlier`) already has at least as much.
+   */
   async keepCopied(
     jobId: JobId,
     number: AttemptNumber,
@@ -114,7 +116,7 @@ export class LogArchive {
     return sealBytes(keys, this.#nameOf(jobId, number), packed)
   }
 
-  /** Encrypts the result of `pack` with the newest key. Null: that key is already used. Rejects as `read` does. */
+  /** Encrypts the result of `pack` with the newest key. Null: it already uses that key. Rejects as `read` does. */
   reseal(jobId: JobId, number: AttemptNumber, packed: Uint8Array): Uint8Array | null {
     const { keys = NO_KEYS } = this.#parts
     const name = this.#nameOf(jobId, number)

@@ -27,8 +27,8 @@ interface Copied extends LocalFile {
 }
 
 /**
- * Keeps local files of recently read archived logs. The directory is emptied on startup, so the key that encrypts
- * these files is only needed as long as this process runs.
+ * Keeps local files of recently read archived logs. The directory is emptied on startup, so the key that encrypts these
+ * files is needed only while this process runs.
  */
 export class LogCache {
   readonly #directory: string

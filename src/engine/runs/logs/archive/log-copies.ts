@@ -24,7 +24,7 @@ interface Copy {
   spool: SpoolPort
   /** Serializes requests, so that nothing is copied twice. */
   mutex: Mutex
-  /** Whether the copy was removed. Another one may have started, so nothing more must be copied into this one. */
+  /** Whether the copy was removed. A new copy may have started, so nothing more must be copied into this one. */
   isGone: boolean
 }
 

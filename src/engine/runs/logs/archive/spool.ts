@@ -141,7 +141,7 @@ export class Spool {
     return readFrames(this.#map, (offset, length) => readFully(file, offset, length), wanted)
   }
 
-  /** Reads from the disk, because a thousand logs can be open. */
+  /** Reads from the disk to save memory: a thousand logs can be open. */
   async #readRest(from: number, to: number): Promise<Buffer> {
     if (to <= from) return Buffer.alloc(0)
     await using file = await open(this.#restPath)
@@ -212,7 +212,8 @@ async function recoverFrames(path: string): Promise<FrameSizes[]> {
     const bytes = await readFully(file, at, FRAME_RAW_BYTES * 2)
     const length = frameLength(bytes)
     if (length === null) break
-    // Each frame is synced before the next is written, so only the last one can have its length without its content.
+    // Each frame is synced before the next is written, so only the last one can have its full length but not its
+    // content.
     if (at + length >= size && !(await isWholeFrame(bytes.subarray(0, length)))) break
     frames.push({ packedBytes: length, rawBytes: FRAME_RAW_BYTES })
     at += length

@@ -35,7 +35,7 @@ export interface LogBlock {
 /** An open log. Synchronous, so use it only in threads. */
 export interface OpenLog {
   sizeBytes: number
-  /** Newlines per FRAME_RAW_BYTES. Absent if they are not known. */
+  /** The number of newlines in each FRAME_RAW_BYTES of the log. Absent if unknown. */
   newlines?: number[]
   blocks(from: number, to: number): Iterable<LogBlock>
   close(): void

@@ -21,7 +21,7 @@ const INDEXES_KEPT = 64
 interface LineIndex {
   /** How far newlines are counted: a multiple of FRAME_RAW_BYTES, except at the end of a complete log. */
   countedBytes: number
-  /** Newlines before each FRAME_RAW_BYTES, and before `countedBytes`. */
+  /** The number of newlines before each multiple of FRAME_RAW_BYTES, and before `countedBytes`. */
   before: number[]
 }
 
@@ -78,7 +78,10 @@ export class LogScans {
     }
   }
 
-  /** Counts newlines before each FRAME_RAW_BYTES. `key` identifies the log and does not change while the log grows. */
+  /**
+   * Counts the newlines before each multiple of FRAME_RAW_BYTES. `key` identifies the log and does not change while the
+   * log grows.
+   */
   async countLines(key: string, file: LogFile, sizeBytes: number, signal?: AbortSignal): Promise<LineIndex> {
     const known = this.#indexes.get(key)
     const isUsable = known !== undefined && known.countedBytes <= sizeBytes

@@ -22,7 +22,7 @@ export interface SearchedPart {
   newlines: number
 }
 
-/** Counts newlines per FRAME_RAW_BYTES, starting at `from` (a multiple of FRAME_RAW_BYTES). */
+/** Counts the newlines in each FRAME_RAW_BYTES of the log, starting at `from` (a multiple of FRAME_RAW_BYTES). */
 export interface CountOrder {
   file: LogFile
   from: number

@@ -1,4 +1,6 @@
-/** Strings that every match contains (all of them, or any), byte for byte except for the case of ASCII letters. */
+/**
+ * Strings that every match contains (all of them, or at least one), byte for byte except for the case of ASCII letters.
+ */
 export type TextTerm = { text: string; isStart: boolean; isEnd: boolean } | { all: TextTerm[] } | { any: TextTerm[] }
 
 export const ANYTHING: TextTerm = { all: [] }
@@ -50,7 +52,7 @@ class Runs {
     if (this.#text !== '') {
       const last = this.#text
       this.#flush(true)
-      // The text continues after the boundary, so what is before and after it is also certain as one string.
+      // The text continues after the boundary, so the text before and after it is also certain as one string.
       this.#text = last
     }
     this.#isStart = this.#text === ''

@@ -1,15 +1,14 @@
 import { compileWasm, type WasmMemory } from '../../../runtime/wasm.ts'
 
 /**
- * Summarizes a block of a log, so that a search can rule it out without reading it. Has bits for the block's
- * trigrams and for its words (each five consecutive characters, or a shorter whole word). ASCII letters count as
- * lower case, so one filter serves searches with and without case.
+ * Summarizes a block of a log, so that a search can rule it out without reading it. Has bits for the block's trigrams
+ * and for its words: for every five consecutive word characters, and for whole words of three or four. ASCII letters
+ * count as lower case, so one filter serves searches with and without case.
  *
- * Trigrams cannot distinguish ids, because nearly every MiB has every trigram of digits. Fives of word characters
- * can.
+ * Trigrams cannot distinguish ids, because nearly every MiB has every trigram of digits. Five word characters can.
  */
 
-/** Bits of trigrams, then bits of fives and words. */
+/** First the bits of trigrams, then the bits of words. */
 export const FILTER_BITS = (1 << 16) + (1 << 17)
 export const FILTER_BYTES = FILTER_BITS / 8
 const LINE_END = Uint8Array.of(0x0a)
@@ -71,11 +70,11 @@ export class FilterBuilder {
     }
   }
 
-  /** Separates the bytes added so far from the following ones, which do not continue them. */
+  /** Ends a log or line. The bytes added next do not continue the previous ones. */
   end(): void {
     this.add(LINE_END)
     this.#memory.fill(0, BEFORE_AT, TEXT_AT)
-    // The bit of the zeros before the first byte. Inputs shorter than 16 bytes set it, so it is set for all.
+    // The trigram of the zeros before the first byte. Inputs shorter than 16 bytes set this bit, so it is always set.
     this.#memory[0] = 1
   }
 

@@ -295,7 +295,7 @@ function openIfThere(path: string): number | null {
   }
 }
 
-/** Keeps the content, because rows are written at any position. */
+/** Keeps existing content, because rows are written at any position. */
 function openForWriting(path: string): number {
   if (!existsSync(path)) writeFileSync(path, '', { flag: 'a', mode: 0o600 })
   return openSync(path, 'r+')

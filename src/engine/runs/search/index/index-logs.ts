@@ -23,7 +23,7 @@ export interface IndexResult {
   logs: (IndexedLogBlocks | null)[]
   nextBlock: number
   openBlock: OpenBlock | null
-  /** The number of the order's open block, now closed. Null: it is still open. */
+  /** The number of the open block if this order closed it. Null: the block is still open. */
   closedBlock: number | null
 }
 
@@ -34,7 +34,10 @@ const MAX_OPEN_BYTES = 1.5 * FRAME_RAW_BYTES
 /** One pair per thread. Allocating the memory of a builder costs more than indexing a small log. */
 let builders: { whole: FilterBuilder; open: FilterBuilder } | null = null
 
-/** A block has the lines that start in its frame, up to their ends in the next one. So it contains whole matches. */
+/**
+ * A block has the lines that start in its frame, including their ends in the next frame. It therefore contains whole
+ * matches.
+ */
 export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Promise<IndexResult> {
   const writer = new BlockWriter(order.directory)
   builders ??= { whole: new FilterBuilder(), open: new FilterBuilder() }
@@ -48,7 +51,7 @@ export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Pr
   try {
     for (const { file, isTailOnly } of order.logs) {
       if (isStopped()) break
-      // A search skips a missing or damaged file too.
+      // A search also skips a missing or damaged file.
       logs.push(await indexLog(file, isTailOnly).catch(dropLog))
     }
     writer.sync()

@@ -169,7 +169,7 @@ function scanLog(log: OpenLog, { pieces, matcher, finder, left, isStopped, resul
   }
 }
 
-/** Called only for a match, because the byte is in the previous frame. */
+/** Called only for a match, because it can read the previous frame. */
 const isLineStart = (log: OpenLog, at: number): boolean => at === 0 || readBytes(log, at - 1, at)[0] === NEWLINE
 
 class LineCounter {
