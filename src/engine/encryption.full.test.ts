@@ -14,10 +14,7 @@ const NEEDLES = {
   items: Buffer.from('42 pounds')
 }
 
-/**
- * Files that may be unencrypted (docs/at-rest.md): Python imports eggs from files, and a Scrapyd's eggs are in this
- * tree.
- */
+/** Files that may be unencrypted (docs/at-rest.md): eggs that Python imports, and the tree of eggs for a Scrapyd. */
 const DOCUMENTED = /^local\/(egg-files|eggs)\//
 
 async function filesWithPlainContent(directory: string): Promise<string[]> {
@@ -122,7 +119,7 @@ test('plain data, and data encrypted with an earlier key, is encrypted with the 
   await write(second.line, first.line)
   await engine.restart(7_200_000)
   await engine.until(async () => String(await keysOfFiles()) === second.id)
-  // The first key is no longer needed as soon as the store has recorded that.
+  // When the store has recorded that the first key is not used any more, the engine starts without it.
   await write(second.line)
   await engine.until(async () => {
     await engine.engine.stop()

@@ -40,7 +40,7 @@ afterAll(async () => {
     try {
       process.kill(pid, 'SIGKILL')
     } catch {
-      // A test has ended it already.
+      // A test has already ended this process.
     }
   }
   await own.stop()

@@ -122,7 +122,10 @@ export class Catalog {
     return this.ascending(project).flatMap(({ version }) => (version === WITHOUT_EGG ? [] : [version]))
   }
 
-  /** Our highest version (version-order.ts; the newest one if names cannot be ordered), else the latest on a node. */
+  /**
+   * Our highest version by name, or our newest if names cannot be ordered (version-order.ts). If we have none, the
+   * latest on a node.
+   */
   latestVersion(project: ProjectName): VersionName | null {
     return this.ascending(project).at(-1)?.version ?? null
   }

@@ -161,7 +161,7 @@ export class EggIntake {
         catalog.forget(current)
         return
       }
-      // A node that refused the new egg may have lost the previous one, so that one is sent again.
+      // A node that refused the new egg may have lost the previous egg, so the previous egg is sent again.
       const deployments = before.deployments.filter(({ nodeId }) =>
         current.deployments.some((one) => one.nodeId === nodeId && one.state !== 'failed')
       )
@@ -214,7 +214,7 @@ export class EggIntake {
   }
 }
 
-/** Deployments that exist under the name of a new egg, ours or not. None of them is the new egg. */
+/** What nodes still have under the name of a new egg: an earlier egg of ours or a foreign one, never the new egg. */
 function stillThere(before: StoredVersion | null): Deployment[] {
   return (before?.deployments ?? []).flatMap((deployment) => {
     if (deployment.nodeId === LOCAL_NODE_ID || deployment.state === 'failed') return []

@@ -13,14 +13,16 @@ export interface EggKeepingParts {
 
 export class EggKeeping {
   readonly #parts: EggKeepingParts
-  /** Eggs without a version that spiders may still run from, with the version they belonged to. */
+  /** Eggs that belong to no version but that spiders may still run from, with the version that they belonged to. */
   readonly #retired = new Map<string, Pick<StoredVersion, 'project' | 'version'>>()
 
   constructor(parts: EggKeepingParts) {
     this.#parts = parts
   }
 
-  /** Keeps an egg that another version or a running spider uses. For a running spider, a later call removes the egg. */
+  /**
+   * Removes the egg unless another version or a running spider uses it. If a spider uses it, a later call removes it.
+   */
   async removeUnused(sha256: string, was: Pick<StoredVersion, 'project' | 'version'>): Promise<void> {
     this.#retired.set(sha256, was)
     const live = await this.#parts.store.listLiveAttempts()

@@ -12,8 +12,7 @@ export interface EggTask {
 }
 
 /**
- * The limits of one thread. A gigabyte of code and data takes less than a minute. The list of 50,000 files takes 40
- * MB.
+ * The limits of one thread. A gigabyte of code and data takes less than a minute. A list of 50,000 files takes 40 MB.
  */
 const LIMITS = { memoryMb: 100, timeoutMs: 180_000 }
 

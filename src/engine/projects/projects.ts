@@ -60,7 +60,7 @@ export interface ProjectsOptions {
   listSpidersOnNodes?: (project: ProjectName, version: VersionName) => Promise<string[]>
   /** The release that the node's probe found (nodes/scrapyd/scrapyd-client.ts); null: unknown. */
   scrapydVersionOf?: (nodeId: NodeId) => string | null
-  /** Nothing is recorded for removed nodes. Default: no node was removed. */
+  /** False for removed nodes, for which nothing is recorded. Default: no node was removed. */
   hasNode?: (nodeId: NodeId) => boolean
   clock: Clock
   logger: Logger

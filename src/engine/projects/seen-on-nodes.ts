@@ -24,7 +24,7 @@ interface Seen {
   askedAtMs: number
 }
 
-/** The maximum number of names per node that only nodes know. */
+/** The maximum number of names per node that Scrapdeck knows only from nodes. */
 export const KEPT_MAX = { versions: 20_000, spiders: 50_000 } as const
 export type KeptNoun = keyof typeof KEPT_MAX
 

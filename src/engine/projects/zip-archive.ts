@@ -59,7 +59,7 @@ export interface ZipArchive {
 }
 
 /**
- * Checks an archive (a file's path, or bytes) without unpacking it. Of a file, only the list of entries stays in
+ * Checks an archive (a file's path, or bytes) without unpacking it. If it is a file, only its list of entries stays in
  * memory. Throws EGG_NOT_A_ZIP, EGG_TOO_LARGE or EGG_UNSAFE.
  */
 export async function openZipArchive(source: string | Uint8Array, limits: ZipLimits = EGG_LIMITS): Promise<ZipArchive> {

@@ -184,9 +184,9 @@ export interface ClaimStore {
   /**
    * The first half of sending. For each start whose job is still queued and whose number is the next, creates the
    * attempt as `sending` and moves the job to `starting`. Omits starts that lost a race: the job was cancelled, held,
-   * or expired at the entry's time, or is now held because a job with the same overlap key is live. Send the
-   * attempt's own `jobid`, which differs from the requested one if the node already had that jobid in this project.
-   * No call must fail between the claim and its result, or the caller would not know of live jobs.
+   * or expired at the entry's time, or is now held because a job with the same overlap key is live. Send the attempt's
+   * own `jobid`, which differs from the requested one if the node already had that jobid in this project. Nothing
+   * between the claim and its result may fail, or the caller would not know of live jobs.
    */
   beginAttempts(starts: AttemptStart[]): Promise<BegunAttempt[]>
 }

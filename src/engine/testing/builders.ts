@@ -162,7 +162,7 @@ export function aRetention(over: Plain<Partial<Retention>> = {}): Retention {
   })
 }
 
-/** A firing by the ticker, on time, with a unique nominal time. */
+/** A firing by the clock, on time, with a unique nominal time. */
 export function aNewFiring(over: Plain<Partial<NewFiring>> = {}): NewFiring {
   const atMs = nextMs()
   return branded({

@@ -27,7 +27,7 @@ export interface EngineWithFakeNode {
   remove(): Promise<void>
 }
 
-/** A whole engine in its own directory, without a local node. Every other node is the same fake. */
+/** A whole engine in its own directory, without a local node. All nodes are the same fake. */
 export async function openEngineWithFakeNode({
   post,
   ...given

@@ -43,7 +43,7 @@ export function createFakeClock(startMs = 1_800_000_000_000): FakeClock {
   }
 
   return {
-    // Whole milliseconds, like Date.now, although timers can become due in between.
+    // Whole milliseconds, like Date.now, although timers can be due at fractions of a millisecond.
     nowMs: () => Math.floor(wallOffsetMs + elapsedMs),
     monotonicMs: () => elapsedMs,
     setTimer,

@@ -12,7 +12,7 @@ export function lendLearnedModules(localDirectory: string): void {
   copyAll(KEPT, join(localDirectory, 'warm'))
 }
 
-/** Call this after a local node has closed, or right before. */
+/** Call this when a local node closes, before or after. */
 export function keepLearnedModules(localDirectory: string): void {
   copyAll(join(localDirectory, 'warm'), KEPT)
 }

@@ -9,7 +9,7 @@ export interface Life {
   lend<T extends object>(name: string, target: T, isCounted: (method: string) => boolean): T
 }
 
-/** `before`: the call has no effect. `after`: it has, but the engine never receives the result. */
+/** `before`: the call has no effect. `after`: the call has its effect, but the engine never receives the result. */
 export interface Death {
   call: number
   when: 'before' | 'after'

@@ -25,7 +25,7 @@ export async function until<Value>(
 }
 
 /**
- * Waits for a condition that depends on the disk or a thread as well as on a fake clock. Advances the clock while
+ * Waits for a condition that depends on a fake clock and also on the disk or a thread. Advances the clock while
  * waiting.
  */
 export async function advanceUntil(clock: FakeClock, isTrue: () => boolean | Promise<boolean>): Promise<void> {

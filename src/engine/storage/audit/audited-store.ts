@@ -10,7 +10,10 @@ export interface AuditTicket {
   add(facts: Readonly<Record<string, unknown>>): void
 }
 
-/** The calls that carry out a user's request. Others, such as dispatching, must not get its entry. */
+/**
+ * The calls that carry out a user's request. All other calls, such as those of dispatch, must not store its audit
+ * entry.
+ */
 export const AUDITED_VERBS = [
   ...(['enqueueJobs', 'recordRuns', 'setPriority', 'reorder', 'placeQueued', 'cancelQueued'] as const),
   ...(['changeQueued', 'restoreCancelled', 'askCancel', 'keepJobs', 'setErrorState', 'dismissFindings'] as const),
@@ -25,9 +28,7 @@ export const AUDITED_VERBS = [
   ...(['addPasskey', 'deletePasskey', 'deleteSecondFactors'] as const)
 ] satisfies (keyof Store)[]
 
-/**
- * Whether a call that returns what it changed has changed nothing. Its audit entry is then given back to the ticket.
- */
+/** Whether the result is an empty list of changes. The audit entry of such a call goes back to its ticket. */
 export const changedNothing = (result: unknown): boolean => Array.isArray(result) && result.length === 0
 
 /** Stores an operation's audit entry with its first write. `ticketOf` returns the ticket of the current operation. */

@@ -122,7 +122,7 @@ export class ChainCheck {
     return this.#last.seq
   }
 
-  /** Returns false if neither this entry nor any later one can be verified. */
+  /** Returns false if the chain is broken at or before this entry. Nothing after the break can be verified. */
   add({ hash, ...entry }: Pick<StoredAuditEntry, 'seq' | 'record' | 'hash'> & Partial<StoredAuditEntry>): boolean {
     if (this.#broken !== null) return false
     const { seq } = entry

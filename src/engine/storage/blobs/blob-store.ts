@@ -19,8 +19,8 @@ export interface BlobStore {
   has(name: string): Promise<boolean>
   delete(name: string): Promise<void>
   /**
-   * Deletes a blob without references. Returns false if it is so new that another engine could be about to refer to
-   * it.
+   * Deletes a blob that nothing refers to. Returns false if the blob is so new that another engine may still be about
+   * to refer to it.
    */
   deleteUnused(name: string): Promise<boolean>
   list(prefix: string): Promise<{ name: string; sizeBytes: number }[]>
@@ -33,7 +33,7 @@ export interface LocalFile {
 }
 
 /**
- * All reads are from the same content. If the blob was replaced or deleted, they reject or still read the old
+ * All reads return the same content. After the blob is replaced or deleted, they reject or still return the old
  * content.
  */
 export interface BlobReader extends AsyncDisposable {

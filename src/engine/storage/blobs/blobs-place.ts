@@ -13,9 +13,8 @@ const KEYS = '#keys='
 const OWN = 'the data directory'
 
 /**
- * Returns a string that identifies where the blobs are: kind, address and encryption key ids, followed by a name for
- * people. A directory's address is its mark, because machines can mount it at different paths. Rejects with
- * BLOBS_UNUSABLE.
+ * Returns a string that identifies where the blobs are: kind, address and encryption key ids, then a name for display.
+ * A directory's address is its mark, because machines can mount it at different paths. Rejects with BLOBS_UNUSABLE.
  */
 export async function placeOfBlobs(
   { s3, directory }: BlobsOptions,
@@ -54,7 +53,7 @@ export const nameOfPlace = (place: string): string => place.slice(place.indexOf(
 
 export const isOwnPlace = (place: string): boolean => nameOfPlace(place) === OWN
 
-/** Parses the setting blobs.directory. Returns the mark that the directory at this path had before; null: unknown. */
+/** Parses the setting blobs.directory. Returns the mark that the directory at this path must have; null: unknown. */
 export function knownMarkOf(setting: string | null, path: string): string | null {
   const [mark = '', ...rest] = (setting ?? '').split(' ')
   return rest.join(' ') === path ? mark : null

@@ -21,8 +21,8 @@ const OWN_TABLES = ['schema_version', 'last_forgotten_change', COPY_OF, ...ENGIN
 const KINDS = new Map<string, ColumnKind>(Object.entries(TYPES).map(([kind, type]) => [type, kind as ColumnKind]))
 
 /**
- * A lease that no engine has. A connection with a lease does not lock the namespace, so it can read one that is in
- * use.
+ * A lease that no engine has. A connection with a lease does not lock the namespace, so it can read a namespace that is
+ * in use.
  */
 const NO_LEASE = { holder: '', epoch: 0 }
 
@@ -31,7 +31,7 @@ export function openPostgresSource(address: PostgresAddress, isInUse = false): {
   return opened(isInUse ? { ...address, lease: NO_LEASE } : address, (session) => {
     const { ask, schema } = session
     if (isInUse) {
-      // The transaction must not time out while writing the other side takes long.
+      // Writing the other side can take long, and the transaction must not time out in the meantime.
       ask('SET idle_in_transaction_session_timeout TO 0')
       ask('SET default_transaction_isolation TO "repeatable read"')
       ask('BEGIN READ ONLY')

@@ -10,7 +10,7 @@ export interface Table {
 }
 
 export interface Shape {
-  /** Only SQLite's shape has keys, and an order in which each table follows the tables that it refers to. */
+  /** Only SQLite's shape has keys. It lists each table after the tables that it refers to. */
   tables: Table[]
 }
 
@@ -47,7 +47,7 @@ export interface Target extends Side {
   finish(counters: Counters): void
 }
 
-/** Part of the name of every unfinished store, and of no finished one. */
+/** The name of every unfinished store contains this. The name of a finished store never does. */
 export const COPYING = 'copying'
 /** The table in an unfinished store that records its source. */
 export const COPY_OF = 'store_copy'

@@ -50,7 +50,8 @@ let last: Client | null = null
 let giveUp: (error: unknown) => void = () => {}
 let session: Promise<Session> | null = null
 /**
- * Whether the connection of a transaction was lost. The transaction's remaining queries must not run on another one.
+ * Whether the connection of a transaction was lost. The transaction's remaining queries must not run on a new
+ * connection.
  */
 let isTransactionLost = true
 let waiting: Promise<Outcome>[] = []
@@ -110,7 +111,7 @@ async function outcomeOf(query: Query, opening: Promise<Session>): Promise<Outco
   }
 }
 
-/** Sends queries in order: if the first ones wait for the connection, the later ones wait as well. */
+/** Keeps queries in order. While the first ones wait for a connection, later ones wait too. */
 let turn: Promise<unknown> = Promise.resolve()
 
 async function send(queries: Query[]): Promise<void> {

@@ -22,9 +22,8 @@ export interface Sent {
 }
 
 /**
- * A synchronous connection. The store's parts use no promises, because SQLite needs none, so the store's thread
- * waits for PostgreSQL. Queries whose result is not read are pipelined: a write takes only as many round trips as it
- * has reads.
+ * A synchronous connection. The store's parts use no promises, because SQLite needs none, so the store's thread waits
+ * for PostgreSQL. Queries whose result is not read are pipelined: a write has as many round trips as reads.
  */
 export class Connection {
   #worker: Worker
@@ -104,7 +103,7 @@ export class Connection {
     const open = this.#open
     this.#open = []
     const result = Atomics.wait(this.#answered, 0, before, this.#answerSeconds * 1_000)
-    // Reconnect, because a late response would be taken for the next one.
+    // Reconnect. Otherwise, a late response would be taken for the response to the next query.
     if (result === 'timed-out') this.#restart()
     const outcomes = result === 'timed-out' ? undefined : (receiveMessageOnPort(this.#port)?.message as Outcome[])
     open.forEach((sent, index) => {
@@ -115,7 +114,7 @@ export class Connection {
   }
 }
 
-/** The SQLSTATE after an earlier statement failed: https://www.postgresql.org/docs/current/errcodes-appendix.html. */
+/** The SQLSTATE of statements after a failed one: https://www.postgresql.org/docs/current/errcodes-appendix.html. */
 const TRANSACTION_ABORTED = '25P02'
 
 const NO_ANSWER: Outcome = {

@@ -20,10 +20,10 @@ export function openLeaseTable(address: PostgresAddress, options: { onLost: () =
       idle_timeout: 0,
       max_lifetime: null,
       connect_timeout: CONNECT_SECONDS,
-      // The default backoff grows to 20 s, which would leave a recovered database without a leader for that time.
+      // The default backoff grows to 20 s. A recovered database would have no leader for that long.
       backoff: () => RECONNECT_SECONDS,
       fetch_types: false,
-      // Unprepared statements are not pipelined: each would wait for the result of the previous one, and could be late.
+      // Unprepared statements are not pipelined. Each would wait for the previous result, and could be late.
       prepare: true,
       onnotice: () => {},
       // The close event of an abandoned connection can arrive late and does not concern the newest one.
@@ -133,7 +133,8 @@ export function openLeaseTable(address: PostgresAddress, options: { onLost: () =
   }
 
   /**
-   * Ends a stalled leader's connections, which can lock the lease's row, unless the lease has been renewed or taken.
+   * Ends the connections of a stalled leader, because they can lock the lease's row. Does nothing if the lease has been
+   * renewed or taken.
    */
   async function endWriters({ epoch, renewal }: { epoch: number; renewal: string }): Promise<void> {
     const [seen] = await sql`SELECT 1 FROM engine_lease WHERE epoch = ${epoch} AND expires_at::text = ${renewal}`

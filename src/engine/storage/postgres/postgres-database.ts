@@ -137,8 +137,8 @@ export class PostgresDatabase implements Database {
   }
 
   /**
-   * The server plans a statement for empty tables and keeps the plan until it counts the rows, once a minute. By
-   * then a young database can have a million rows, and each claim would read all of them.
+   * PostgreSQL plans a statement for empty tables and keeps the plan until it analyzes the tables, once a minute. In
+   * that time, a new database can get a million rows, and each claim would read all of them.
    */
   #countIfGrown(): void {
     if (this.#rowsWritten < this.#countAt) return
@@ -239,7 +239,7 @@ class PostgresStatement implements Statement {
   }
 
   /**
-   * Reads in batches, so that the first row does not fetch a million. A loop that stops early can leave a cursor open
+   * Reads in batches, so that reading one row does not fetch a million. A loop that stops early can leave a cursor open
    * until the end of its transaction. Outside a transaction, each batch is a separate query, so rows that another
    * engine adds between two batches can shift the next batch.
    */

@@ -32,8 +32,8 @@ export function connectTo({ url, schema, lease }: PostgresAddress): Connection {
       ...(lease === undefined ? [useAlone] : []),
       // Plans must not depend on values, and planning each call again takes longer than most calls.
       'SET plan_cache_mode TO force_generic_plan',
-      // A young database has many more rows than its plans assume. All hot statements have their indexes and also
-      // run on SQLite, which has no other kinds of plans.
+      // A new database soon has many more rows than its plans assume. All frequent statements have indexes, and also
+      // run on SQLite, which has no hash or merge joins.
       ...['seqscan', 'hashjoin', 'mergejoin'].map((way) => `SET enable_${way} TO off`),
       // The settings above make a full scan seem so expensive that PostgreSQL would compile it.
       'SET jit TO off',
@@ -84,7 +84,7 @@ export function openPostgresDriver(
   }
 }
 
-/** Waits for the writers' lock. Fails if another engine leads by then (migrations/0001-baseline.ts). */
+/** Waits for the writers' lock. Fails if another engine then leads (migrations/0001-baseline.ts). */
 const beginAsLeader = (schema: string, { holder, epoch }: Lease): string =>
   `SELECT begin_write(${WRITE_LOCK}, hashtext('${schema}'), '${holder}', ${epoch})`
 

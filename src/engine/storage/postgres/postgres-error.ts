@@ -19,7 +19,7 @@ export class PostgresError extends Error {
 /** Our own statement (postgres-driver.ts) raises this if another engine uses the namespace. */
 export const IN_USE = 'SD001'
 
-/** begin_write (migrations/0001-baseline.ts) raises this if the transaction's lease is over. */
+/** begin_write (migrations/0001-baseline.ts) raises this if the transaction's lease is outdated. */
 const STALE = 'SD002'
 
 const COMMIT_UNKNOWN = 'COMMIT_UNKNOWN'

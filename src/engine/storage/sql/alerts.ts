@@ -63,8 +63,8 @@ interface Listing {
 }
 
 /**
- * Returns a time when the silence is over for certain, even if daylight saving time starts or ends. MAX_SAFE_INTEGER:
- * it never ends.
+ * Returns a time after the end of the silence, with a day to spare for daylight saving time. MAX_SAFE_INTEGER: the
+ * silence never ends.
  */
 function overMs({ fromMs, untilMs, repeats }: AlertSilence): number {
   if (repeats === null) return untilMs

@@ -56,7 +56,7 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
   let known: AuditChain | null = null
   let isRecorded = true
 
-  /** After a partial rollback, the table has newer entries than the chain's row, which is written with the commit. */
+  /** The chain's row is written at commit, so after a partial rollback, the table can have newer entries. */
   function readChain(): AuditChain {
     if (known !== null) return known
     const row = chain.get()
@@ -73,8 +73,8 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
   }
 
   /**
-   * Returns the position of the first entry at or after a time. If the clock was set back, it can be that of an entry
-   * nearby.
+   * Returns the position of the first entry at or after a time. If the clock was set back, can return the position of a
+   * nearby entry.
    */
   function firstAt(atMs: number): number {
     const { deleted, newest } = readChain()

@@ -56,11 +56,11 @@ export type ChainEnds = ReturnType<typeof createChainEnds>
 
 /**
  * Records the ends that chains must answer, in the transactions that end the jobs, and the chains that led to a job
- * (its line). These records are needed
+ * (its line). These records are needed in three cases:
  *
- *   - for a due end, until it is answered;
- *   - for an answered end, while undoing a cancel could make the job end again, to avoid a second answer;
- *   - for a line, until the job has ended for good and no end of it is due (jobs of the answer inherit it and add one).
+ *   - A due end is needed until it is answered.
+ *   - An answered end is needed while undoing a cancel could make the job end again. It prevents a second answer.
+ *   - A line is needed until the job has ended for good and has no due end. Jobs of an answer inherit it and add to it.
  *
  * `forgetUnneeded` deletes them after the last answer to a run's end, or with the end itself if no chain answers it.
  * The remaining records belong to jobs whose cancel can be undone, until `prune` rules that out.

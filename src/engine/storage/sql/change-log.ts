@@ -5,8 +5,8 @@ import { insertMany } from './table.ts'
 export type ChangeLog = ReturnType<typeof createChangeLog>
 
 /**
- * The maximum number of jobs that a write logs individually. A write with more jobs is logged as one entry, because
- * no reader handles so many individually.
+ * The maximum number of jobs that a write logs individually. A write with more jobs logs a single entry, because no
+ * reader would handle the jobs one by one.
  */
 const JOBS_LOGGED_ONE_BY_ONE_MAX = 200
 
@@ -103,7 +103,7 @@ export function createChangeLog(database: Database) {
       return { changes: [...newestOf.values()], cursor: reached, reset: false }
     },
 
-    /** Prunes only the oldest entries, so that the rest has no gap. */
+    /** Prunes only the oldest entries, so that the remaining ones have no gap. */
     prune: (keep: number, limit: number): number => prune.run(changeCursor() - keep, limit).changes
   }
 }

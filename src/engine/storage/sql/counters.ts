@@ -65,8 +65,8 @@ export interface CountedRow {
 export type Counters = ReturnType<typeof createCounters>
 
 /**
- * Every writer of a job passes its counted fields before and after; `flush` writes the summed differences in the
- * transaction. The conformance suite recounts after every test, which detects a writer that forgets this.
+ * Every writer of a job passes its counted fields before and after. `flush` writes the summed differences in the
+ * transaction. The conformance suite recounts after every test, to catch a writer that omits this.
  */
 export function createCounters(database: Database, changes: ChangeLog) {
   const many = countersMany(database.fragments)

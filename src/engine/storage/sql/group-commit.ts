@@ -23,7 +23,7 @@ export function createGroupCommit(options: {
   clock: Clock
   /** Writes what a write or group has collected. The returned function is called after this has taken effect. */
   record: () => () => void
-  /** Called once for joined writes, after all of them announced what they will read, to send the queries. */
+  /** Sends the queries for what joined writes read. Called once, after all of them have announced their reads. */
   ask?: () => void
   discard: () => void
   /** Waits until the statements of a write have taken effect. Throws if one of them failed. */
@@ -124,7 +124,7 @@ export function createGroupCommit(options: {
     }
   }
 
-  /** `end` throws if one of the statements failed. COMMIT does so as well, without a separate round trip. */
+  /** `end` throws if one of the statements failed. COMMIT does the same without a separate round trip. */
   function run(group: Operation[], end: (() => void) | undefined): (() => void)[] {
     try {
       for (const { ahead } of group) ahead?.()

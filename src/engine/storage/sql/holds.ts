@@ -20,7 +20,7 @@ import type { Outbox } from './outbox.ts'
 export const COUNTED = 'id, project, spider, status, node_id, hold, lane'
 export const HOLDABLE = 'not_before_ms AS "notBeforeMs", overlap_key AS "overlapKey", attempt_count AS "attemptCount"'
 
-/** How many jobs to examine per overlap key. Lanes whose first job is further back wait for a later end. */
+/** How many jobs to examine per overlap key. Lanes whose first job is further back are released by a later end. */
 const OVERLAPPING_LOOKED_AT_MAX = 100
 
 /**
@@ -38,7 +38,7 @@ export const holdsSql = (sql: Fragments) => ({
   nextExpiry: `SELECT min(expires_at_ms) FROM jobs WHERE state = 'queued' AND expires_at_ms IS NOT NULL`,
   dependents: `SELECT jobs.id FROM job_dependencies JOIN jobs ON jobs.id = job_dependencies.job_id
     WHERE on_job_id = ? AND ${IS_DEPENDENT}`,
-  // Uses count, because PostgreSQL can start a join in EXISTS with all jobs.
+  // With EXISTS instead of count, PostgreSQL can start the join with all jobs.
   waitedFor: `SELECT value FROM ${sql.texts('?', 'ended')} WHERE (SELECT count(*) FROM job_dependencies
       JOIN jobs ON jobs.id = job_dependencies.job_id WHERE on_job_id = ended.value AND ${IS_DEPENDENT}) > 0`,
   dependencies: `SELECT on_job_id AS "jobId", condition AS "on", jobs.outcome

@@ -19,7 +19,9 @@ type JobFilter = AskedFilter & OnlyProjects & AwayNodes
 
 /** How many of the newest jobs to search per requested job, before merging the walks of all kinds. */
 const SCANNED_PER_WANTED = 4
-/** All walks together first fetch this many ids per requested job, because continuing a walk costs more. */
+/**
+ * All walks together first fetch this many ids per requested job. Continuing a walk costs more than fetching too much.
+ */
 const FETCHED_PER_WANTED = 3
 /** The literals of the index jobs_ended_badly: SQLite uses a partial index only for the same literals. */
 const ENDED_BADLY: ReadonlySet<JobStatus> = new Set(['failed', 'cancelled', 'lost'])
@@ -96,7 +98,7 @@ export const jobListSql = (sql: Fragments) => ({
     AND id < ? AND id >= ? ORDER BY id DESC LIMIT ?`,
   countOfKind: `SELECT count(*) FROM jobs
     WHERE project = ? AND spider = ? AND state = ? AND ${sql.sameOutcome('outcome', '?')} AND id >= ? AND id < ?`,
-  /** One statement for all kinds on nodes, because thousands of calls would take longer than the counting. */
+  /** One statement for all kinds on nodes. Thousands of calls would take longer than the counting itself. */
   countKindsOnNodes: `SELECT project, spider, status, node_id AS "nodeId", (SELECT count(*) FROM jobs
       WHERE jobs.node_id = kinds.node_id AND jobs.project = kinds.project AND jobs.spider = kinds.spider
         AND jobs.state = CASE WHEN kinds.status IN (${literalsOf(LIVE_STATUSES)}) THEN kinds.status ELSE 'ended' END
@@ -236,7 +238,7 @@ export function createJobList(database: Database) {
     return rows.filter(fits(filter, conditionsOfName(text))).filter(({ id }) => isOfOwners(id))
   }
 
-  /** Finds the page by scanning the newest jobs, because many of them match most filters; null: too few match. */
+  /** Finds the page by scanning the newest jobs, because most filters match many of them; null: too few match. */
   function scanNewest(filter: JobFilter, below: string, from: string, limit: number): string[] | null {
     const { sql, values } = conditionsOf(fragments, filter, 'job')
     const scan = prepared<string>(statements.newestThat(sql)).pluck()
@@ -267,7 +269,7 @@ export function createJobList(database: Database) {
     const kinds = kindsOf(filter, isOfNode ? KIND_ON_NODE : KIND)
     const walks = kinds.map((kind): Walk => {
       const key = [kind.project, kind.spider, ...columnsOf(kind.status)]
-      // No index has only jobs without a node. This walk also returns jobs with a node, and the merge drops
+      // No index covers only jobs without a node. This walk also returns jobs with a node, and the merge drops
       // duplicates.
       return (before, count) =>
         isOfNode && kind.nodeId !== ''
@@ -290,7 +292,7 @@ export function createJobList(database: Database) {
     return [...(isAnyLive ? [null] : live!).map(walk('live')), ...ended!.map(walk('ended'))]
   }
 
-  /** The page of one schedule or user. Walks each status, and checks each job against the rest of the filter. */
+  /** The page of one schedule or user. Walks each status, and checks each job against the remaining conditions. */
   function pageIdsOfOwner(owner: Owner, filter: JobFilter, below: string, from: string, limit: number) {
     const { status = [], text } = filter
     const isLeft = fits(filter, conditionsOfName(text))
@@ -349,8 +351,8 @@ export function createJobList(database: Database) {
   }
 
   /**
-   * Counts the jobs before or after `sinceMs`, whichever are fewer. Ended jobs are counted by whole stretches, and by
-   * index up to the nearest edge of a stretch, live jobs by index.
+   * Counts the jobs before or after `sinceMs`, whichever are fewer. Live jobs are counted by index. Ended jobs are
+   * counted per stretch, and by index between the time and the nearest edge of a stretch.
    */
   function kindsSince(kinds: CountedKind[], filter: JobFilter, sinceMs: number): CountedKind[] {
     const low = idAt(sinceMs - ID_TIME_MARGIN_MS)
@@ -603,7 +605,7 @@ function literalsOf(statuses: Iterable<JobStatus>): string {
 }
 
 /**
- * Returns the columns of an index. With a computed column such as `status`, an index would never be a covering one.
+ * Returns the columns of an index. An index with a computed column such as `status` would never be a covering index.
  * countKindsOnNodes does the same in SQL.
  */
 function columnsOf(status: string): [state: string, outcome: string | null] {

@@ -229,7 +229,7 @@ export function createKeptLogs(database: Database) {
     recordLogBlocks(list: (LogKey & { blocks: IndexedLogBlocks; log: { storedBytes: number | null } })[]): void {
       const rows = sizes.all(JSON.stringify(list.map(({ jobId }) => jobId)))
       const now = new Map(rows.map((row) => [attemptKey(row.jobId, row.number), sizesOf(row)?.storedBytes ?? null]))
-      // Other logs were archived again or deleted in the meantime.
+      // Skip logs that were archived again or deleted in the meantime.
       const still = list.filter(({ jobId, number, log }) => now.get(attemptKey(jobId, number)) === log.storedBytes)
       const cells = still.map(({ jobId, number, blocks }) => {
         const { rawBytes, firstBlock, wholeBlocks, tailBlock } = blocks
@@ -255,7 +255,7 @@ export function toLog({ packed, rawBytes, storedBytes }: Pick<KeptRow, 'packed' 
   return { packed: packed.length > 0 ? packed : null, sizes }
 }
 
-/** If a log is stored as a blob, its row contains the sizes. */
+/** The sizes of a log that is stored as a blob are in its row. */
 function sizesOf({ packedBytes, rawBytes, ...row }: Pick<SizesRow, 'packedBytes' | 'rawBytes' | 'storedBytes'>) {
   const storedBytes = packedBytes > 0 ? packedBytes : row.storedBytes
   return rawBytes === null || storedBytes === null ? null : { rawBytes, storedBytes }

@@ -10,7 +10,9 @@ import type { NewJob } from '../../model/records.ts'
 import { PUT_DEDUPE_KEY } from './table.ts'
 
 export const orderSql = (sql: Fragments) => ({
-  /** The highest rank below `:rank` in the priority. Searches held jobs in their own index, and others lane by lane. */
+  /**
+   * The highest rank below `:rank` in the priority. Searches held jobs in their own index, and other jobs lane by lane.
+   */
   before: `SELECT max(rank) FROM (
       SELECT max(rank) AS rank FROM jobs
         WHERE state = 'queued' AND hold IS NOT NULL AND priority = :priority AND rank < :rank
@@ -35,8 +37,8 @@ interface Dependencies extends JobWriting {
 }
 
 /**
- * Ranks are fractions, so that there is nearly always one between two others. At either end, ranks continue from the
- * last one issued (`queue_ends`), so none is issued twice.
+ * Ranks are fractions, so that two ranks nearly always have another one between them. At either end, ranks continue
+ * from the last one issued (`queue_ends`), so none is issued twice.
  */
 export function createOrder({ database, changes, timeline, counters, holds }: Dependencies) {
   const queued = database.prepare<[string], QueuedRow>(

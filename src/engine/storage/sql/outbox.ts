@@ -55,9 +55,9 @@ type Wanting = Map<string, { id: string; project: ProjectName | null; room: numb
 export type Outbox = ReturnType<typeof createOutbox>
 
 /**
- * Events for subscribers, written in the transaction in which they happen (except those of nodes, whose state is not
- * stored), so that no event is false or lost. A
- * write with events reads the subscriptions once; `flush` and `discard` end the write, as for the counters.
+ * Events for subscribers. Except for events of nodes, whose state is not stored, they are written in the transaction in
+ * which they happen, so that no event is false or lost. A write with events reads the subscriptions once. `flush` and
+ * `discard` end the write, as in counters.ts.
  *
  *   waiting --delivered--> delivered
  *   waiting --no response, not 2xx--> waiting (later) ... --> dead --replayed--> waiting

@@ -38,9 +38,9 @@ export const queueSql = (sql: Fragments) => ({
 
 export const QUEUE_MANY = {
   /**
-   * Claims only jobs without an overlap key. Jobs with one are claimed one by one, so that each claim sees the
-   * previous ones. Also returns the attempts of jobs whose jobid is free on the node; their last column is the job's
-   * id.
+   * Claims only jobs without an overlap key. Jobs with an overlap key are claimed one by one, so that each claim sees
+   * the previous ones. Also returns the attempts of jobs whose jobid is free on the node. Their last column is the
+   * job's id.
    */
   claim: {
     with: `claimed(${JOB_NAMES}) AS (

@@ -34,7 +34,7 @@ interface TableOptions {
   name: string
   key?: string
   order: string
-  /** Field names in the order of the thing's fields. `:json` and `:flag` mark fields that are stored in this form. */
+  /** Field names in the order of the thing's fields. `:json` and `:flag` mark fields stored as JSON and as 0 or 1. */
   fields: string
   /** The columns whose names differ from the names of their fields. */
   columns?: Readonly<Record<string, string>>

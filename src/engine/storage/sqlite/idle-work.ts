@@ -2,9 +2,9 @@ import type { Database } from 'better-sqlite3'
 import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 
-/** How long there must have been no commit before idle work runs. It is then unlikely to delay the next commit. */
+/** After this long without a commit, idle work is unlikely to delay the next commit. */
 const IDLE_MS = 20
-/** How long there must have been no commit for the store to be expected to stay idle. */
+/** After this long without a commit, the store is expected to stay idle. */
 const QUIET_MS = 500
 /**
  * The number of changed rows that justifies the fsyncs of a checkpoint. It is higher between two commits, because the

@@ -22,11 +22,14 @@ import {
 
 /**
  * Calls that can be delayed. They record what attempts do, hundreds per second, and a claim may have to wait for each
- * of their commits. The delayed calls are committed together with the next claim.
+ * of their commits. Delayed calls are committed together with the next claim.
  */
 const PATIENT = new Set<Verb>(['applyChanges', 'markLogArchived', 'recordReadings'])
 const PATIENCE_MS = 5
-/** The delay while calls keep arriving, because each commit rewrites the same pages (counters, ends of logs). */
+/**
+ * The delay while calls keep arriving. It is longer, because each commit rewrites the same pages (counters, ends of
+ * logs).
+ */
 const PATIENCE_WHEN_BUSY_MS = 25
 
 interface PendingCall {

@@ -24,8 +24,8 @@ export interface DirectoryBlobStoreParts {
 }
 
 /**
- * Blobs in a directory that several engines share. Unmounting a share leaves an empty local directory at its path. A
- * file therefore counts as missing only if the directory still has its mark.
+ * Blobs in a directory that several engines share. If a share is unmounted, an empty local directory remains at its
+ * path. A file therefore counts as missing only if the directory has its mark.
  */
 export class DirectoryBlobStore implements SharedBlobStore {
   readonly #parts: DirectoryBlobStoreParts
@@ -139,7 +139,7 @@ export class DirectoryBlobStore implements SharedBlobStore {
     })
     if (before === null) return this.#whereMarked(true)
     const nowMs = await this.#serverTimeMs()
-    // ctime is the time when the file was moved into place, which can be long after its last byte was written.
+    // ctime is the time at which the file was moved into place, which can be long after its last byte was written.
     if (nowMs - Math.max(Number(before.mtimeMs), Number(before.ctimeMs)) < this.#graceMs) return false
     const aside = join(dirname(path), DRAFT + this.#parts.random.hex(8))
     try {

@@ -16,7 +16,7 @@ const PROBE_BYTES = 16_384
 const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']
 
 /**
- * Returns the directory's mark, which it writes if there is none. Creates no parents. `knownMark`: the mark that the
+ * Returns the directory's mark, and writes one if there is none. Creates no parents. `knownMark`: the mark that the
  * directory must have; null: unknown. Rejects with BLOBS_UNUSABLE.
  */
 export async function takeDirectory(
@@ -152,7 +152,7 @@ export function directoryProblem(code: string, path: string, cause?: unknown): S
   return new ScrapdeckError('BLOBS_UNUSABLE', text, { data: { problem: code }, cause })
 }
 
-/** Returns no names, because anyone can see this without credentials. Pure. */
+/** Contains no names, because anyone can see this without credentials. Pure. */
 export function describeFailure(problem: ScrapdeckError | null): string | null {
   if (problem === null) return null
   const { problem: code } = problem.data as { problem: string }

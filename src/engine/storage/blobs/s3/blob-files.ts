@@ -14,10 +14,7 @@ interface CachedFile {
   usedAtMs: number
 }
 
-/**
- * The number of newest files that are never evicted, because threads that got their paths may not have opened them
- * yet.
- */
+/** The number of newest files that are never evicted, because threads may not have opened them yet. */
 const NEWEST_KEPT = 8
 const TOUCH_EVERY_MS = 60_000
 const FILE = /^[0-9a-f]{32}-[0-9a-f]{16}$/

@@ -39,7 +39,10 @@ export interface S3BlobStoreParts {
   graceMs?: number
 }
 
-/** Blobs up to this size are copied to the local disk when a range is read, so that the next range needs no request. */
+/**
+ * When a range of a blob up to this size is read, the whole blob is copied to the local disk. The next range then needs
+ * no request.
+ */
 const WHOLE_BYTES = PART_BYTES
 const DOWNLOADS_AT_ONCE = 4
 /** How long a lookup is valid, so that the next page of a log needs no lookup. */
@@ -48,14 +51,14 @@ const LOOKED_UP_MAX = 256
 /** The maximum number of tries to write a blob. Another engine may be writing a blob of the same name. */
 const WRITE_TRIES = 4
 const READ_TRIES = 4
-/** The objects that name the owner of these blobs, and the stores that want to become the owner. */
+/** The object that names the owner of these blobs, and the prefix of objects that name stores that want to own them. */
 const OWNER = 'owner/store'
 const WISH = 'owner/wish-'
 const NO_ROOM = new Set(['ENOSPC', 'EDQUOT', 'EROFS'])
 
 /**
  * Blobs as objects in one bucket. Every write is conditional, so a repeated request or a second engine never overwrites
- * an object that it has not seen. Whole blobs are read through verified local copies, ranges of large ones directly.
+ * an object that it has not seen. Whole blobs are read from verified local copies, and ranges of large blobs directly.
  */
 export class S3BlobStore implements SharedBlobStore {
   readonly #parts: S3BlobStoreParts
@@ -215,7 +218,7 @@ export class S3BlobStore implements SharedBlobStore {
         await this.#putText(key, owner, { 'if-none-match': '*' })
       } catch (error) {
         if (isConditionUnknown(error)) return this.#claimInSteps(owner)
-        // Either another engine was first, or an earlier try whose response was lost.
+        // Another engine was first, or an earlier try succeeded but its response was lost.
         if (!isConditionFailed(error)) throw error
       }
       return (await this.#readText(key)) ?? owner
@@ -300,8 +303,7 @@ export class S3BlobStore implements SharedBlobStore {
   }
 
   /**
-   * Resets the age of an old blob that will be used again. Returns false if it is gone or the server does not
-   * support this.
+   * Resets the age of an old blob that is used again. Returns false if it is gone or the server does not support this.
    */
   async #renewAge(name: string, object: S3Object): Promise<boolean> {
     if (object.ageMs < this.#graceMs / 2) return true
@@ -317,7 +319,7 @@ export class S3BlobStore implements SharedBlobStore {
     try {
       await client.send({ operation: 'copy', method: 'PUT', key, headers })
       this.#lookedUp.delete(name)
-      // Some servers keep the old time if an object is copied onto itself. The blob is then written again.
+      // Some servers do not change the time of an object that is copied onto itself. The blob is then written again.
       const renewed = await this.#head(name)
       return renewed !== null && renewed.ageMs < this.#graceMs / 2
     } catch (error) {
@@ -332,7 +334,7 @@ export class S3BlobStore implements SharedBlobStore {
       if (object === null || object.sizeBytes !== content.sizeBytes || object.sha256 !== content.sha256) return
       await this.#parts.files.add(name, tagOf(name, object), path, content.sizeBytes)
     } catch {
-      // The cache is on another file system, or the disk is full: the blob will be fetched when it is read.
+      // The cache is on another file system, or the disk is full. The blob will be fetched when it is read.
     }
   }
 

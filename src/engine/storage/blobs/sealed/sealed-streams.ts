@@ -82,7 +82,10 @@ async function* opening(seal: FileSeal, body: AsyncIterable<Uint8Array>): AsyncG
   }
 }
 
-/** Yields whole frames of `frameBytes`, several at a time. The last chunk has the rest, even if that is empty. */
+/**
+ * Yields whole frames of `frameBytes`, several at a time. The last chunk has the remaining bytes, even if there are
+ * none.
+ */
 async function* chunks(
   content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   frameBytes: number
