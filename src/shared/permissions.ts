@@ -43,13 +43,13 @@ const TEXTS = {
     group: 'jobs',
     scope: 'project',
     label: 'pause the queue',
-    text: 'Pause and resume projects; given for the whole service, the whole queue too.'
+    text: 'Pause and resume projects; if the role applies in all projects, the whole queue too.'
   },
   'schedules.change': {
     group: 'jobs',
     scope: 'project',
     label: 'change schedules',
-    text: 'Create, change, pause and remove schedules, chains and repeated crawl orders. Their jobs are run without the permission to run jobs.'
+    text: 'Create, change, pause and remove schedules, chains and repeated crawl orders. Their jobs run even if the user lacks the permission to run jobs.'
   },
   'results.review': {
     group: 'jobs',
@@ -61,19 +61,19 @@ const TEXTS = {
     group: 'jobs',
     scope: 'project',
     label: 'answer alerts',
-    text: 'Acknowledge alerts, take that back, and silence them for a time.'
+    text: 'Acknowledge alerts, withdraw acknowledgements, and silence alerts for a time.'
   },
   'alerts.change': {
     group: 'jobs',
     scope: 'project',
     label: 'change alert rules',
-    text: 'Create, change and remove rules of alerts, which send messages to the channels that there are.'
+    text: 'Create, change and remove alert rules, which send messages to existing channels.'
   },
   'code.choose': {
     group: 'jobs',
     scope: 'project',
     label: 'choose code in runs',
-    text: 'Set environment variables and any Scrapy setting of a run, a schedule or a chain, which can make it execute other code than that of its egg, and let it read files of nodes.'
+    text: 'Set environment variables and any Scrapy setting of a run, a schedule or a chain, which can make it execute code other than that of its egg and read files of nodes.'
   },
   'eggs.deploy': {
     group: 'projects',
@@ -85,7 +85,7 @@ const TEXTS = {
     group: 'projects',
     scope: 'project',
     label: 'change projects',
-    text: 'Change all settings of projects: defaults of their jobs (any Scrapy setting among them), requirements, pause, pinned version, weight, limits and outcome rules.'
+    text: 'Change all settings of projects: defaults of their jobs (including any Scrapy setting), requirements, pause, pinned version, weight, limits and outcome rules.'
   },
   'projects.delete': {
     group: 'projects',
@@ -139,7 +139,7 @@ const TEXTS = {
     group: 'service',
     scope: 'service',
     label: 'use the fleet file',
-    text: 'Export the fleet file, compare it, and apply those of its parts that the other permissions allow.'
+    text: 'Export the fleet file, compare it, and apply the parts of it that the other permissions allow.'
   },
   'audit.read': {
     group: 'service',
@@ -151,7 +151,7 @@ const TEXTS = {
     group: 'service',
     scope: 'service',
     label: 'manage users and roles',
-    text: 'Manage users, roles, and the tokens and sessions of others. Only owners have it: its holder can become one.'
+    text: 'Manage users, roles, and the tokens and sessions of others. Only owners have it, because a user with it could become an owner.'
   }
 } as const satisfies Record<string, PermissionTexts>
 
