@@ -92,8 +92,8 @@ export function actorMayEverywhere(needed: Permission): boolean {
 export const actorMayGoFirst = (): boolean => actorMayEverywhere('queue.order')
 
 /**
- * Throws ROLE_REQUIRED for a priority above 0 unless the actor may order the whole queue. Such jobs run before the jobs
- * of all projects.
+ * Throws ROLE_REQUIRED for a priority above 0 unless the actor may order the whole queue. A job with such a priority
+ * runs before the jobs of all projects.
  */
 export function refuseHighPriority(priority: number | null | undefined): void {
   if (priority != null && priority > 0) requireOfActor(null, 'queue.order', 'A priority above 0')

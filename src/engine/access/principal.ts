@@ -32,7 +32,7 @@ export interface Principal {
   sinceMs: number
 }
 
-/** The owner of this machine's data directory, who may do everything, since the files give full access anyway. */
+/** The owner of this machine's data directory. May do everything, because the files give full access anyway. */
 export const OWNER: Principal = {
   userId: null,
   name: 'owner',

@@ -165,7 +165,7 @@ export class JobCommands {
     return this.#changed(await this.#parts.store.reorder(moved, to, this.#entry(message)))
   }
 
-  /** A job that is moved before another one takes over that job's priority. */
+  /** Throws ROLE_REQUIRED if a job would move before a job of a higher priority, which it would then get. */
   async #refuseHigherPlace(moved: readonly JobId[], before: JobId): Promise<void> {
     if (actorMayGoFirst()) return
     const jobs = await this.#parts.store.getJobs([...moved, before])

@@ -25,7 +25,7 @@ export interface KeyedRequest {
   scope: string
   key: string
   fingerprint: string
-  /** If the result of a request is unknown, how long after its start it can be performed again. 0: never. */
+  /** How long after its start a request with an unknown result can be performed again. 0: never. */
   repeatableForMs: number
 }
 

@@ -62,7 +62,7 @@ export class ScheduleCommands {
   }
 
   /**
-   * The projects and spiders can be deployed later. `namesake`: whether to refuse a schedule with an existing name
+   * Projects and spiders need not be deployed yet. `namesake`: whether to refuse a schedule with an existing name
    * (default), to replace the settings of the existing schedule, or to allow both. Rejects with BAD_INPUT,
    * ARGUMENT_RESERVED, NODE_NOT_FOUND or SCHEDULE_NAME_TAKEN.
    */

@@ -47,8 +47,8 @@ export class ScheduleReads {
   }
 
   /**
-   * Sorted by name. `after` is the `nextAfter` of the previous page (BAD_INPUT otherwise). `recent`: firings per
-   * schedule.
+   * Lists schedules by name. `after` is the `nextAfter` of the previous page. Rejects with BAD_INPUT for any other
+   * `after`. `recent` is the number of firings per schedule.
    */
   async list(
     filter: Pick<ScheduleFilter, 'text' | 'project' | 'userId' | 'isCrawl' | 'onlyProjects'> & {

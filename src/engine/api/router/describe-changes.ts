@@ -24,7 +24,7 @@ interface StoredReads {
   scheduleReads: Pick<ScheduleReads, 'describeMany'>
 }
 
-/** Includes the schedules whose jobs changed, because they show their last runs. */
+/** Adds the schedules whose jobs changed, because a schedule includes its last runs. */
 export async function describeStored(things: ChangedThing[], parts: StoredReads): Promise<Change[]> {
   const jobIds = things.flatMap((thing) => (thing.noun === 'job' ? [thing.id] : []))
   const jobs = new Map((jobIds.length === 0 ? [] : await parts.store.getJobs(jobIds)).map((job) => [job.id, job]))

@@ -34,7 +34,7 @@ export function askSharedStore(store: Pick<ChangeLog, 'changeCursor'>): StorePos
   return {
     current() {
       if (asking === null) return (asking = ask())
-      // The current query may have read before the caller's last write.
+      // The current query may have read the position before the caller's last write.
       const current = asking
       next ??= (async () => {
         await current.catch(() => {})

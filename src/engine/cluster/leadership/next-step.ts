@@ -35,7 +35,7 @@ export function nextStep(lease: SeenLease, follower: Follower): Step {
   }
   const name = lease.leaderName ?? 'the former leader'
   if (follower.unchangedMs >= LEASE_MS) return { do: 'take', reason: `${name} stopped renewing its lease` }
-  // An expired lease needs no such wait, because a leader whose lease has expired does not act.
+  // If the lease has expired, the connection can be new, because a leader whose lease has expired does not act.
   const isSettled = follower.connectedMs >= SETTLED_AFTER_MS || lease.isExpired
   if (lease.gotLock && lease.hasLock && isSettled) return { do: 'take', reason: `${name} is gone` }
   return { do: 'follow' }

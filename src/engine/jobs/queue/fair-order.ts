@@ -100,7 +100,7 @@ export class FairOrder {
     this.skipJob()
   }
 
-  /** Call this when the current job cannot be placed now, but the jobs behind it may be. */
+  /** Call this when the current job cannot be placed now, but later jobs may be. */
   skipJob(): void {
     const lanes = this.#projects.first()!.lines.first()!.lanes
     const turn = lanes.first()!

@@ -125,8 +125,8 @@ export class QueueView {
   }
 
   /**
-   * Call this when the heads of a lane are used up and it has more. If the maximum was already read, the lane is
-   * stuck until it changes. Returns false if the lane was already stuck or is gone.
+   * Call this when the known heads of a lane are used up and the lane has more jobs. If the maximum was already read,
+   * the lane is stuck until it changes. Returns false if the lane was already stuck or is gone.
    */
   readMore(lane: string): boolean {
     const viewed = this.#lanes.get(lane)
@@ -135,7 +135,7 @@ export class QueueView {
       viewed.isStuck = true
       return true
     }
-    // Grows at most once per refresh, however many jobs are taken in between.
+    // Grows at most once per refresh, regardless of how many jobs are taken before the next one.
     if (!this.#stale.has(lane)) viewed.wanted = Math.min(HEADS_MAX, viewed.wanted * 2)
     this.#stale.add(lane)
     return true

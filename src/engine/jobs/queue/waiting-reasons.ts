@@ -6,7 +6,9 @@ import { parseLane } from '../../model/lane.ts'
 import type { StoredJob } from '../../model/records.ts'
 import { lineKey } from './queue-view.ts'
 
-/** Why jobs wait. `everything` overrides the rest. A lane's reason overrides its line's (by key). */
+/**
+ * Why jobs wait. `everything` overrides all other reasons. A lane's reason overrides the reason of its line (by key).
+ */
 export interface WaitingPlan {
   everything: Waiting | null
   lines: Map<string, Waiting>
@@ -29,8 +31,8 @@ export class WaitingReasons {
   readonly #progressOf: (jobId: JobId) => LiveFigures | null
 
   /**
-   * `unknownSince`: since when a node has been unreachable. Null: it responds. `progressOf`: what the log of a
-   * running job shows. `pendingOf`: why a node has not started a job that it accepted.
+   * `unknownSince` returns since when a node has been unreachable (null: it responds). `progressOf` returns what the
+   * log of a running job shows. `pendingOf` returns why a node has not started a job that it accepted.
    */
   constructor(
     unknownSince: (nodeId: NodeId) => number | null = () => null,

@@ -89,7 +89,7 @@ const DIRECTIVES: Record<string, string> = {
   R: 'HH:mm'
 }
 
-/** Returns null if it is not a supported date. */
+/** Returns null for a command that prints no date, or a date in an unsupported format. */
 function dateFormat(command: string): string | null {
   if (command === 'date +%s') return 'unix'
   const [, single, double, plain] = /^date\s+\+(?:'([^']*)'|"([^"]*)"|(\S+))$/.exec(command) ?? []

@@ -24,7 +24,7 @@ export interface BrokenEgg {
   askAgain: NodeId[]
 }
 
-/** A node that has been down for longer than this no longer holds up jobs. */
+/** Jobs do not wait for a node that has been down for longer than this. */
 const AWAITED_MS = 10 * 60_000
 /** The maximum number of nodes in `askAgain`, because the uploads to them share one uplink. */
 const ASKED_AT_ONCE = 8

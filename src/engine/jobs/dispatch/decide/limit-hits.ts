@@ -6,7 +6,7 @@ import type { LogProgress } from '../../../runs/log-collector/log-collector.ts'
 
 export interface LimitFacts {
   ranMs: number
-  /** Null: the run's log was not read yet. All limits except the wall time need it. */
+  /** Null: the run's log has not been read yet. All limits except the wall time need it. */
   log: LogProgress | null
 }
 

@@ -34,7 +34,7 @@ export interface PlaceableNode {
   isChoosy: boolean
 }
 
-/** The nodes that match a placement. Does not depend on how busy they are. */
+/** The nodes that match a placement, regardless of how busy they are. */
 export interface PlacementSummary {
   matching: number
   able: ReadonlySet<NodeId>

@@ -5,7 +5,10 @@ const PATIENCE_MS = 15_000
 export const PATIENCE_MAX_MS = 300_000
 const PROBATION_FIRST_MS = 30_000
 const PROBATION_MAX_MS = 600_000
-/** The maximum time between two snapshots. In a longer gap, too much can happen, so the wait restarts. */
+/**
+ * The maximum time between two snapshots. After a longer gap, the wait restarts, because the node may have started
+ * jobs.
+ */
 const LISTS_GAP_MAX_MS = 30_000
 
 export interface Lists {
@@ -77,10 +80,7 @@ export function isOnProbation(stuck: Stuck, nowMs: number): boolean {
   return nowMs >= stuck.tryAgainAtMs
 }
 
-/**
- * Whether a job started: a new one is running or, on a healthy node, one left the queue and ran between the
- * snapshots.
- */
+/** Whether a job started between the snapshots: a new job is running or, on a healthy node, a job left the queue. */
 function isStart(before: StartWatch, running: ReadonlySet<string>, pending: ReadonlySet<string>): boolean {
   for (const jobid of running) if (!before.running.has(jobid)) return true
   if (before.stuck !== null) return false

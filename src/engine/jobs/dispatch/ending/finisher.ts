@@ -42,7 +42,7 @@ export function isAnswer(node: FleetNode, error: unknown): error is NodeError {
 const isWaitedFor = (node: FleetNode, error: unknown): boolean =>
   (error instanceof NodeError && !isAnswer(node, error)) || isScrapdeckError(error, 'BLOBS_UNUSABLE')
 
-/** The number of failures so far. Failures of an unreachable node do not count. */
+/** Failures so far. Except in `all`, failures of an unreachable node do not count. */
 interface Failures {
   all: number
   tails: number
@@ -144,8 +144,8 @@ export class Finisher {
       const rules = outcomeRulesOf(this.#context.projects.settingsOf(one.project), one.spider)
       const hasFailedExit = exit !== null && (exit.code !== 0 || exit.signal !== null)
       const judgement = applyOutcomeRules(judged, rules, { hasFailedExit })
-      // Starts these writes together, so that they share one commit. If the retry policy needs the earlier attempts,
-      // they cannot.
+      // Starts these writes together, so that they share one commit, unless the retry policy must first read earlier
+      // attempts.
       await Promise.all([
         archived !== null && store.markLogArchived(one.jobId, one.number, archived),
         reading !== null && collector.record(reading, one.startedAtMs, { isStopped }),

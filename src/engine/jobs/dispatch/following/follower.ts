@@ -74,7 +74,7 @@ export class Follower {
     this.#context = context
     this.#parts = parts
     context.live.events.on('moved', ({ one, to }) => {
-      // After a withdrawal, absence is counted from zero. After a run ended, it no longer matters.
+      // After a withdrawal, absence is counted from zero. After the end of a run, absence does not matter.
       if (to === 'uncertain' || to === 'finishing') this.#absences.delete(one.key)
     })
     context.live.events.on('ended', ({ one }) => this.#absences.delete(one.key))

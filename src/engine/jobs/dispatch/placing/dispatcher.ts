@@ -310,8 +310,8 @@ export class Dispatcher {
   }
 
   /**
-   * Uses the client's own jobid if it is a valid file name and unique, on the node and here; otherwise, the job's
-   * id. If several jobs have the same jobid, the oldest gets it.
+   * Uses the client's own jobid if it is a valid file name and unique, both on the node and here. Otherwise uses the
+   * job's id. If several jobs have the same jobid, the oldest gets it.
    */
   async #jobidForNode(
     job: { id: JobId; jobid: string },
