@@ -47,7 +47,7 @@ const LONGEST_DOUBT_MS = 24 * 60 * 60_000
  *   nothing has run yet                                  ->  one slot
  *   N jobs ran in parallel                               ->  N slots, and planCapacity offers one more job
  *   jobs wait and nothing changes for more than 10 s     ->  N is the limit
- *   the limit is in use and no job waits, for 10 s       ->  we offer one more job, because limits can be raised:
+ *   the limit is reached and no job waits for 10 s       ->  we offer one more job, because limits can be raised:
  *                                                            15 min after the proof, then 30, … up to a day
  *
  * An estimate that is too low always grows. The cost is one job that waits in the node's own queue.

@@ -43,7 +43,10 @@ export interface NodeStatus {
    * node responds, or has failed only once.
    */
   unreachableSinceMs: number | null
-  /** Wall clock. Since when the node has not been `up`. null: the node is up, or has not been polled yet. */
+  /**
+   * Wall clock. The start of the period in which the node is not `up`. null: the node is up, or has not been polled
+   * yet.
+   */
   notUpSinceMs: number | null
   clockOffsetMs: number | null
   clockEstimate: ClockEstimate

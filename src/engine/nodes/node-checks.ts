@@ -15,8 +15,8 @@ type Run = Pick<ScheduleRequest, 'project' | 'spider'> &
   Partial<Pick<ScheduleRequest, 'version' | 'jobid' | 'settings' | 'args' | 'env'>>
 
 /**
- * Why no node of this kind can ever start the run. The only definition of what nodes accept. `traits` null: any
- * kind.
+ * Explains why no node of this kind can ever start the run. null: a node can. This is the only definition of what nodes
+ * accept. `traits` null: any kind.
  */
 export function problemOfRun(run: Run, traits: Pick<NodeTraits, 'startsByCommand'> | null): string | null {
   for (const noun of ['project', 'spider', 'jobid'] as const) {

@@ -100,7 +100,7 @@ export interface SeenJob {
   endTime: string | null
   /** null: the node, like Scrapyd, does not report it. */
   exit: SeenExit | null
-  /** Our job, if its process has ended but a process that it started keeps the run listed. */
+  /** The id of our job. Set if the job's process has ended but a process that it started keeps the run listed. */
   heldOf?: JobId | undefined
 }
 

@@ -19,7 +19,6 @@ import type { createConnection } from './scrapyd/connection.ts'
 import { DIRECT } from './scrapyd/proxy.ts'
 import type { SshTunnels } from './ssh/ssh-tunnels.ts'
 
-/** An attempt that the engine believes to be live on a node. */
 interface LiveRun {
   readonly jobid: string
   readonly project: ProjectName

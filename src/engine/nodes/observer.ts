@@ -21,8 +21,7 @@ export interface ObserverOptions {
   /** Limits concurrent polls of nodes that have not responded, or not recently. Default: no limit. */
   inTurn?: <T>(ask: () => Promise<T>, failures: number) => Promise<T>
   /**
-   * Whether the node has jobs of ours, or jobs wait for it. If so, it is polled every second instead of every five
-   * seconds.
+   * Whether our jobs are on the node or wait for it. If so, it is polled every second instead of every five seconds.
    */
   isBusy: () => boolean
   /** Whether there is an unresolved attempt that only the job lists can resolve. */

@@ -47,7 +47,7 @@ interface NodesParts extends Tools, Pick<NodeClientParts, 'liveOn' | 'connect' |
 
 export type Nodes = Awaited<ReturnType<typeof openNodes>>
 
-/** Opens the fleet, still without nodes, and the access to each kind of node. */
+/** Opens the fleet, which has no nodes yet, and everything that connects to nodes of each kind. */
 export async function openNodes(opened: AsyncDisposableStack, options: NodesOptions, parts: NodesParts) {
   const { store, secretBox, projects, layout, isLive, leadership, clock, random, logger } = parts
   const { liveOn, connect, createOwn } = parts
@@ -121,7 +121,7 @@ export async function openNodes(opened: AsyncDisposableStack, options: NodesOpti
 }
 
 /**
- * The engine that holds the former local node's runs and logs: the first leader after copy-store. null: there are none.
+ * The engine that holds the former local node's runs and logs: the first leader after copy-store. null: no such node.
  */
 async function findFormerLocalEngine({ name }: Leadership, store: Store): Promise<string | null> {
   if (!(await store.listNodes()).some(({ id }) => id === LOCAL_NODE_ID)) return null

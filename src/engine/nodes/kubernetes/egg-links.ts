@@ -15,10 +15,7 @@ export interface LinkedEgg {
   jobid: string
 }
 
-/**
- * How long a link is valid: long, because a pod can wait hours for capacity. Most links expire earlier, when their run
- * ends.
- */
+/** How long a link is valid. A pod can wait hours for capacity. Most links expire earlier, when their run ends. */
 const VALID_MS = 24 * 60 * 60_000
 const LONGEST_TOKEN = 4_000
 const KEY_BYTES = 32

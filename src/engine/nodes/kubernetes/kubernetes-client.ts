@@ -422,7 +422,7 @@ export class KubernetesClient implements NodeClient {
         nowMs - (this.#events.get(jobName)?.atMs ?? Number.NEGATIVE_INFINITY) >= EVENTS_EVERY_MS
     )
     for (const { jobName, createdAt } of due.slice(0, EVENTS_READ_MAX)) {
-      // The pod of a new Job follows within a second.
+      // A new Job normally gets its pod within a second.
       if (createdAt !== null && this.#options.clock.nowMs() - Date.parse(createdAt) < 1_500) continue
       const fieldSelector = `involvedObject.kind=Job,involvedObject.name=${jobName},type=Warning`
       const answer = await this.#api.ask({ path: `${this.#core}events`, query: { fieldSelector, limit: '50' } }, signal)

@@ -84,10 +84,11 @@ interface LocalNodeParts extends Pick<LocalNodeOptions, 'resourcesDirectory' | '
 }
 
 /**
- * The node inside the engine. Its spiders are child processes that outlive the engine. After a restart, even after kill
- * -9, `open` finds them by their run directories and starts accepted runs that have not started. A jobid is accepted
- * only once while its run is remembered (the latest 1,000 ended runs). An `exit` with neither a code nor a signal means
- * that we did not observe the end of the run: the machine crashed, or the supervisor was killed.
+ * The node inside the engine. Its spiders are child processes that outlive the engine. When an engine starts, even
+ * after its predecessor was killed, `open` finds them by their run directories and starts accepted runs that have not
+ * started. A jobid is accepted only once while its run is remembered (the latest 1,000 ended runs). An `exit` with
+ * neither a code nor a signal means that we did not observe the end of the run: the machine crashed, or the supervisor
+ * was killed.
  */
 export class LocalNode implements NodeClient {
   readonly traits = LOCAL_TRAITS

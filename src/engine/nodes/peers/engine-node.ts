@@ -328,8 +328,7 @@ export class EngineNode implements NodeClient {
     if (sent === undefined) {
       if (status === 421) return failure('http', say('node_error.engine_of_others', { label }), 'no')
       const said = say('node_error.engine_status', { label, endpoint, status })
-      // The engine did not act on the request: it rejected the login (401), lacks this path (404), or was not ready
-      // (503).
+      // The engine did not act on the request: it rejected the login, lacks this path, or was not ready.
       const isUndone = [401, 404, 503].includes(status)
       const gateway = kindOfGateway(status)
       const error = failure(gateway ?? 'http', said, isUndone ? 'no' : 'unknown')

@@ -22,8 +22,8 @@ export interface EngineNodesParts {
 }
 
 /**
- * Finds the engines that have a local node. Each engine becomes a node with the engine's name, even while the engine is
- * away.
+ * Finds the engines that have a local node. Each of them becomes a node under the engine's name. The node remains in
+ * the fleet while the engine is away.
  */
 export class EngineNodes {
   /** Emitted for every engine with a local node, whenever the engines have been listed. */

@@ -130,7 +130,10 @@ export class PullingNode implements NodeClient {
     this.#options = options
   }
 
-  /** Only `remembersAll` is a getter: its value changes, but every poll reads all traits. */
+  /**
+   * `remembersAll` is a getter because its value changes. The object is built once, because every poll reads the
+   * traits.
+   */
   readonly traits: NodeTraits = Object.defineProperty({ ...PULLING_TRAITS }, 'remembersAll', {
     get: () => this.#remembersAll()
   })

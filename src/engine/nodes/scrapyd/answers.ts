@@ -4,8 +4,7 @@ import { LISTED_MAX } from '../list-limits.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 import type { SeenJob } from '../node-client.ts'
 
-// Our own API accepts only nonnegative integers as counts. Other numbers would break every list that includes this
-// node.
+// Our own API rejects negative and fractional counts. They would break every list that includes this node.
 const Count = z.number().int().nonnegative()
 
 /** The fields of successful responses that we use. Fields that differ between versions are optional. */
@@ -17,7 +16,7 @@ export const DaemonStatusAnswer = z.object({
 })
 export type DaemonStatusAnswer = z.infer<typeof DaemonStatusAnswer>
 
-/** The schema above, hand-written because it runs thousands of times per second. null: a different shape. */
+/** The schema above as hand-written code, because it runs thousands of times per second. null: a different shape. */
 export function readDaemonStatus(answer: Record<string, unknown>): DaemonStatusAnswer | null {
   const { pending, running, finished, node_name } = answer
   if (!isCount(pending) || !isCount(running) || !isCount(finished)) return null

@@ -124,7 +124,7 @@ export function createConnection(options: {
         if (!begun && waiting) {
           return giveUp(failure('unreachable', say('node_error.ssh_down', { label, why: waiting }), 'no'))
         }
-        // A Scrapyd without TLS mistakes our handshake for a request and waits for the rest of it.
+        // A Scrapyd without TLS mistakes our handshake for the start of a request and waits for more.
         const hasNoTls = base.protocol === 'https:' && !begun && !hasAnswered
         const code = hasNoTls ? 'node_error.no_answer_to_tls' : 'node_error.no_answer'
         const said = say(code, { label, endpoint: endpoint(), seconds: request.timeoutMs / 1000 })
@@ -160,7 +160,7 @@ export function createConnection(options: {
           const answer = head
           if (verdict === 'enough') settle(() => resolve(answer))
           else giveUp(failure('too_large', say('node_error.too_large', { label, endpoint: endpoint() }), 'unknown'))
-          // Reading the small rest of the response is cheaper than a new connection.
+          // Reading the few remaining bytes is cheaper than a new connection.
           if (verdict === 'enough' && sizeOf(answer) - receivedBytes <= DRAINED_MAX_BYTES) return
           controller.abort(new Error('enough was read'))
         },

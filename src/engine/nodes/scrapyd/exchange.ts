@@ -71,7 +71,7 @@ export function statusError({ label }: Connection, { status, headers }: AnswerHe
 }
 
 function refusal({ label }: Connection, endpoint: string, message: unknown): NodeError {
-  // The end of a traceback contains the cause. Hostile or broken nodes can send anything.
+  // Keeps only the end, which contains the cause of a traceback. Hostile or broken nodes can send text of any length.
   const nodeMessage = (typeof message === 'string' ? message : '').slice(-16_000)
   const lastLine = nodeMessage.trim().split('\n').at(-1) ?? ''
   const said = say('node_error.refused', { label, endpoint, why: showUnseen(lastLine.slice(0, 500)) })

@@ -10,7 +10,7 @@ import { isLoopbackUrl, parseNodeUrl } from './node-url.ts'
 import { parseProxyUrl, refuseProxyOverSsh } from './proxy.ts'
 import { type ClientLimits, createScrapydClient } from './scrapyd-client.ts'
 
-/** What a probe reveals about the address. The fleet adds the rest. */
+/** What a probe reveals about the address. The fleet adds the omitted fields. */
 export type ProbedNode = Omit<ProbeResult, 'duplicateOf' | 'keepsPassword'>
 
 export function unreachedNode(url: string, warnings: string[]): ProbedNode {

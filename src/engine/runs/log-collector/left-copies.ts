@@ -38,7 +38,7 @@ export function sweepLeftCopies(parts: LeftCopiesParts): Sweep<{ jobId: JobId; n
   const copiedBytesOf = async (jobId: JobId, number: AttemptNumber) =>
     (await archive.copies.readIfAny(jobId, number, { offset: 0, limitBytes: 0 }))?.sizeBytes ?? 0
 
-  /** A run that was found again may have an archived log from before, which is shorter. */
+  /** If a run was found again, an older and shorter version of its log may be in the archive. */
   async function isNeeded({ jobId, number, logArchived, logDeletedAtMs }: Attempt): Promise<boolean> {
     const archived = logArchived ? await store.findArchivedLog(jobId, number) : null
     const copiedBytes = await copiedBytesOf(jobId, number)

@@ -83,9 +83,9 @@ const RECORD_EVERY_MS = 30_000
 const BYTES_PER_SECOND = 20_000_000
 
 /**
- * Reads the logs of running jobs as they grow, for their figures and errors, and to copy remote logs before the
- * nodes delete them. The requests, the bytes and the load per node are bounded. A log that could not be read in time
- * is read when its run has ended.
+ * Reads the logs of running jobs as they grow, to collect figures and errors and to copy remote logs before the nodes
+ * delete them. The requests, the bytes and the load per node are limited. A log that could not be read in time is read
+ * when its run has ended.
  */
 export class LogCollector {
   readonly events = new EventEmitter<CollectorEvents>()

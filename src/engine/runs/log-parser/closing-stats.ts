@@ -89,7 +89,10 @@ function readStats(text: string): ScrapyStats | null {
   return text[start] === '\\' ? readStats(unescapeJson(text, start)) : null
 }
 
-/** The dict in the rest of a JSON string, with its heading. Empty if the string is not terminated. */
+/**
+ * Unescapes a JSON string from `start` to its end: the dict, with its heading added. Empty if the string is not
+ * terminated.
+ */
 function unescapeJson(text: string, start: number): string {
   let end = start
   while (end < text.length && text[end] !== '"' && text[end] !== '\n') end += text[end] === '\\' ? 2 : 1

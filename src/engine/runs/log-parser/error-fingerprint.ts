@@ -174,7 +174,7 @@ function firstLine(text: string): string {
 const MAX_TEXT = 1000
 
 /**
- * Masks URLs, quoted values and every word with a digit. The rest is what the programmer wrote. `keepsNames`: also
+ * Masks URLs, quoted values and every word with a digit. What remains is text from the program. `keepsNames`: also
  * keeps quoted names.
  */
 export function maskedText(text: string, { keepsNames = false } = {}): string {

@@ -22,7 +22,7 @@ interface LearnedHeads {
   linesToLearnFrom: number
 }
 
-/** Where the head was found: in the line itself, or in the text without the color codes of the head. */
+/** The head of a line: in the original text, or in a copy of the line without color codes. */
 export type FoundHead =
   | { kind: 'none' }
   | { kind: 'plain'; text: string; at: number; to: number }

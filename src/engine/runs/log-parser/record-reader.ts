@@ -46,7 +46,7 @@ export interface RecordReader {
   end(): void
 }
 
-/** The maximum size of closing stats. Of the rest, only Scrapy's own lines are kept, up to the same size again. */
+/** The maximum size of closing stats. Beyond it, only Scrapy's own lines are kept, up to the same size again. */
 export const MAX_STATS = 262_144
 const DAY_MS = 86_400_000
 const UNHANDLED = 'Unhandled error in Deferred:'
@@ -259,7 +259,7 @@ export function createRecordReader({
     keepWhatIsRead: kept.decode,
     close: () => close(),
     end() {
-      // A warning can have its own traceback, even as the last record.
+      // If the last record is a warning, the traceback may belong to it.
       if (kind === 'uncaught' && level >= 0 && level < 2) emit((draft as ErrorDraft).error)
       close()
       tally.isOver = true

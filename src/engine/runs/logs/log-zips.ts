@@ -87,7 +87,7 @@ export class LogZips {
     oldest!.end(tooMany('Nothing of this archive was taken for a minute, and others were waiting'))
   }
 
-  /** Adds one log at a time. Adds the next one only after the consumer has read the previous one. */
+  /** Adds each log only after the consumer has read the previous one. */
   async #fill(zip: ZipFile, jobIds: readonly JobId[], progress: { logs: number }, signal: AbortSignal): Promise<void> {
     const jobs = new Map((await this.#parts.store.getJobs([...new Set(jobIds)])).map((job) => [job.id, job]))
     const names = new Set<string>()

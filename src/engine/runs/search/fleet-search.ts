@@ -41,10 +41,7 @@ const TASKS_AT_ONCE = 6
 /** The base time limit for one task. A second is added for every 20 MB. A slower expression would take hours. */
 const TASK_MS = 3_000
 const SLOWEST_BYTES_PER_MS = 20_000
-/**
- * If an expression times out on more logs than this, the expression itself is to blame and not a line of several
- * megabytes.
- */
+/** If an expression times out on more logs than this, the cause is the expression and not a huge line. */
 const MOST_SLOW_LOGS = 2
 const REPORT_EVERY_MS = 200
 
@@ -76,8 +73,8 @@ interface Task {
 
 /**
  * Searches the logs of all jobs: first those that are live or ended recently and are not archived, then the archive,
- * newest jobs first. The store filters by facts about the runs, the index rules out archived blocks, and threads
- * read the rest. For logs on other machines, searches only the part that was copied so far.
+ * newest jobs first. The store filters by facts about the runs, the index rules out archived blocks, and threads search
+ * what remains. For logs on other machines, searches only the part that was copied so far.
  */
 export class FleetSearch {
   readonly #parts: FleetSearchParts

@@ -282,7 +282,8 @@ export class LogIndex {
       const { jobId, number, log } = logs[index]!.log
       const member = { jobId, number, blocks: indexed, storedBytes: log.sizes?.storedBytes ?? null }
       if (indexed.tailBlock === 'open') this.#members.push(member)
-      // A large log whose end is in the open block is recorded without that end, so that the rest can be ruled out.
+      // A large log whose end is in the open block is recorded without that end, so that its other blocks can be ruled
+      // out.
       if (indexed.tailBlock !== 'open' || indexed.wholeBlocks > 0) done.push(member)
     }
     await store.recordLogBlocks(done.map(({ storedBytes, ...each }) => ({ ...each, log: { storedBytes } })))

@@ -55,7 +55,7 @@ export class ProjectUsers {
   }
 }
 
-/** The lowest id above all used ones. null: none is left. */
+/** The lowest id above all ids in use. null: none is left. */
 export function nextUser({ first, last }: UserRange, given: readonly number[]): number | null {
   const next = Math.max(first, ...given.filter((id) => id <= last)) + 1
   return next > last ? null : next

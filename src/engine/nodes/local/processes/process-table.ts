@@ -16,7 +16,9 @@ export interface ProcessRow {
 }
 
 export interface ProcessTable {
-  /** Reads all wanted processes in one pass, and all recent ones if `mayBeNew` is set. Can return others. */
+  /**
+   * Reads all wanted processes in one pass, and all recent ones if `mayBeNew` is set. The result can contain others.
+   */
   read(isWanted: (pid: number) => boolean, mayBeNew: boolean): Promise<ProcessRow[]>
 }
 
@@ -26,7 +28,7 @@ export async function openProcessTable(platform: NodeJS.Platform = process.platf
   return platform === 'darwin' ? { read: async () => parsePs(await runPs()) } : null
 }
 
-/** Every so many passes, a full read finds reused pids. */
+/** The number of passes from one full read to the next. Full reads find reused pids. */
 const WHOLE_EVERY = 30
 /** The engine learns of a run within this many passes after the run's first process started. */
 const LATELY_PASSES = 5

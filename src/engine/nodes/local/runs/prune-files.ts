@@ -15,7 +15,7 @@ interface PrunerOptions {
 
 /**
  * Implements `jobs_to_keep`: keeps each spider's newest files in each directory. As in Scrapyd (scrapyd-protocol.md,
- * 6.4), files count whatever their names. Files of jobs for which `isNeeded` is true are neither deleted nor counted.
+ * 6.4), files of any name count. Files of jobs for which `isNeeded` is true are neither deleted nor counted.
  */
 export class Pruner {
   readonly #options: PrunerOptions

@@ -96,7 +96,7 @@ export async function acceptRun(runsDirectory: string, spec: RunSpec): Promise<b
   // Written in place, because the file has no other reader yet and an incomplete file is not an accepted job.
   await using file = await open(join(directory, 'spec.json'), 'wx', 0o600)
   await file.writeFile(JSON.stringify(spec))
-  // The order does not matter. All three must be durable before the job is accepted.
+  // The order of the syncs does not matter, but all three must succeed before the job is accepted.
   await Promise.all([file.sync(), syncDirectory(directory), syncDirectory(runsDirectory)])
   return true
 }

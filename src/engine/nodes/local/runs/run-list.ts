@@ -67,7 +67,7 @@ export interface RunListOptions {
 
 /** The poll interval of runs that an earlier engine started. Their supervisors do not report to us. */
 const POLL_MS = 250
-/** The poll interval of such runs until their process is visible. */
+/** The poll interval of runs that an earlier engine started, until their process is visible. */
 const UNSEEN_POLL_MS = 25
 /** The poll interval of runs with a supervisor that reports to us. The supervisor can die, or an event can be lost. */
 const SUPERVISED_POLL_MS = 2_000

@@ -155,7 +155,7 @@ export class RunWatch {
     this.wake()
   }
 
-  /** Limits count only the time when spiders could run, without the machine's sleep and changes of the clock. */
+  /** Limits count only the time when spiders could run: not the machine's sleep, and not changes of the clock. */
   #adjustForJump(): void {
     const apartMs = this.#clock.nowMs() - this.#clock.monotonicMs()
     const jumpMs = apartMs - this.#clocksApartMs

@@ -82,7 +82,7 @@ function isSame(row: ProcessRow, identity: ProcessIdentity): boolean {
 export const SAMPLES_KEPT = 1800
 
 /**
- * A run's usage in bounded space. When the history is full, neighboring samples are merged (larger memory, mean CPU
+ * A run's usage in bounded memory. When the history is full, neighboring samples are merged (larger memory, mean CPU
  * share).
  */
 export class UsageHistory {

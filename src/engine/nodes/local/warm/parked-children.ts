@@ -2,11 +2,11 @@ import type { Clock, Timer } from '../../../runtime/clock.ts'
 import type { FreeMemory } from '../../../runtime/free-memory.ts'
 
 export interface ParkingParent {
-  /** Monotonic. When it last started a run. */
+  /** Monotonic. When the parent last started a run. */
   lastStartMs: number | null
   /** The requested number, minus the runs started since. */
   parked: number
-  /** Requests this many in total, and replaces dead ones. */
+  /** Requests that this many children are parked in total. Replaces dead ones. */
   park(count: number): void
 }
 

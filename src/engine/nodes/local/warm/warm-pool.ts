@@ -213,7 +213,7 @@ export class WarmPool {
         parent.lastStartMs = this.#clock.monotonicMs()
         parent.parked = Math.max(0, parent.parked - 1)
       }
-      // With isolation, the rest is in launch.json (warm.py).
+      // With isolation, the other parameters are in launch.json (warm.py).
       const launch = request.launch.isolation === undefined ? { ...request.launch, id } : { id }
       parent.process.stdin.write(`${JSON.stringify({ ...request, launch })}\n`)
     })
@@ -368,7 +368,7 @@ export class WarmPool {
   #endUnused(parent: Parent): void {
     const place = this.#placeOf(parent.python)
     const leftMs = place.usedAtMs + UNUSED_MS - this.#clock.monotonicMs()
-    // The last parent remains, so that the next spider starts warm.
+    // The last parent is kept, so that the next spider starts warm.
     if (leftMs > 0 || this.#livePlaces().length <= 1) {
       parent.timer = this.#clock.setTimer(Math.max(leftMs, 60_000), () => this.#endUnused(parent))
       return

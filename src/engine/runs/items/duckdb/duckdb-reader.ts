@@ -98,8 +98,8 @@ interface Values {
 }
 
 /**
- * Stores the values in a table, so that the file is read and parsed only once, which dominates the cost. A file above
- * SET_ASIDE_MAX_BYTES is read for each query.
+ * Stores the values in a table, because reading and parsing the file dominates the cost. A file above
+ * SET_ASIDE_MAX_BYTES is read for each query instead.
  */
 async function valuesOf(database: LockedDuckdb, file: LinesFile, field: string): Promise<Values> {
   const parameters = new Parameters()
@@ -117,8 +117,7 @@ async function topValues(database: LockedDuckdb, values: Values, distinct: numbe
   const shown = `(SELECT left(x, ${CELL_MAX_CHARACTERS}) AS x FROM ${values.sql})`
   let among = 'x IS NOT NULL'
   if (distinct > COUNTED_VALUES) {
-    // Counting every value would need memory for each of them. This query estimates the candidates. Only these are
-    // counted.
+    // Counting every value would need memory for each. The candidates are estimated first, and only they are counted.
     const [[found] = []] = await database.query(
       `SELECT approx_top_k(x, ${TOP_VALUES}) FROM ${shown} WHERE x IS NOT NULL`,
       parameters.values

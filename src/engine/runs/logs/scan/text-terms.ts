@@ -52,7 +52,7 @@ class Runs {
     if (this.#text !== '') {
       const last = this.#text
       this.#flush(true)
-      // The text continues after the boundary, so the text before and after it is also certain as one string.
+      // The text continues across the boundary, so the joined text is certain, too.
       this.#text = last
     }
     this.#isStart = this.#text === ''
