@@ -30,7 +30,7 @@ class Prices(scrapy.Spider):
 `
 
 const DISK_MEGABYTES = 160
-/** The space to leave on the disk. The service's database is on the same disk and needs some of it. */
+/** How much space to leave on the disk. The service's database is on the same disk and needs some of it. */
 const LEFT_MEGABYTES = 8
 /** How long to wait for an unwanted message. */
 const QUIET_MS = 4_000
@@ -93,7 +93,7 @@ const aRule = (watch: AlertWatch, over: Partial<AlertRuleSettings>) => {
   return service.client.alertRules.create(rule)
 }
 
-/** The messages that both receivers got. Copies of a message count once. */
+/** The messages that both receivers got. Counts copies of a message once. */
 const told = () =>
   [mail, hook].map(({ received }) => [
     ...new Map(received.map(({ id, title }) => [id, title.replace(/^\[Scrapdeck\] /, '')])).values()
@@ -126,7 +126,10 @@ async function run(args: Record<string, string>) {
   return { id, become }
 }
 
-/** Expects this many messages, the last two about the alert and its end. No accepted message arrives again. */
+/**
+ * Expects this many messages, the last two about the alert and its end. Also checks that no accepted message arrives
+ * again.
+ */
 async function expectOnce(count: number, [alert, end]: [RegExp, RegExp], copiesBefore: number[], extraCopies = 0) {
   await delay(QUIET_MS)
   for (const titles of told()) {

@@ -3,7 +3,7 @@ import { uploadDemo } from '../support/demo-egg.ts'
 import { askRest, type RestAnswer } from '../support/rest.ts'
 import { type Service, startService } from '../support/service.ts'
 
-/** The number of responses in a round after which the service is killed: the first, an early one, and a late one. */
+/** The service is killed after this many responses of a round: after the first, soon, and late. */
 const KILLED_AFTER = [1, 8, 40]
 const ORDERS_OF_A_KIND = 12
 

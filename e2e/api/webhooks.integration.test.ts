@@ -92,7 +92,7 @@ test('webhook deliveries survive kill -9: every event arrives, and repeats keep 
     'nothing to wait any more',
     async () => (await service.client.webhooks.list()).webhooks[0]!.waiting,
     (waiting) => waiting === 0,
-    // On a busy machine, a request that the receiver held can time out twice; the next retry is then 33 s later.
+    // On a busy machine, a request that the receiver held can time out twice. The next retry then follows 33 s later.
     90_000
   )
 
@@ -103,7 +103,7 @@ test('webhook deliveries survive kill -9: every event arrives, and repeats keep 
   const wordsOf = new Map([...before, ...posted].map(({ id, body }) => [id, body]))
   expect([wordsOf.size, new Set(wordsOf.values()).size]).toEqual([asked.length, asked.length])
   for (const { id, body } of [...before, ...posted]) expect([id, body]).toEqual([id, wordsOf.get(id)])
-  // Deliveries in flight are repeated; recorded ones are not.
+  // Only deliveries in flight are repeated, not recorded ones.
   const again = new Set(posted.map(({ id }) => id))
   const underWay = before.filter(({ taken }) => !taken)
   expect(underWay.length).toBeGreaterThan(0)

@@ -27,7 +27,7 @@ function fill(path: string): void {
   try {
     for (const page = Buffer.alloc(4_096, 'x'); ; ) writeSync(file, page)
   } catch {
-    // The disk is full.
+    // The write failed because the disk is full.
   } finally {
     closeSync(file)
   }

@@ -8,7 +8,7 @@ import { makeTemporaryDirectory } from '../../src/engine/testing/temporary-direc
 import { SERVICE_ENTRY } from '../support/service.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
-/** The time limit of an import. Only a reader that never ends reaches it. */
+/** The time limit of an import. Only a reader that never ends exceeds it. */
 const LIMIT_MS = 60_000
 const QUEUE = 'CREATE TABLE spider_queue (id INTEGER PRIMARY KEY, priority REAL, message TEXT)'
 const FINISHED = '(id INTEGER PRIMARY KEY, project, spider, job, start_time, end_time)'

@@ -105,7 +105,7 @@ test('a backup that is made under load restores everything in another place', as
     }))
   )
   const index = new Map(ids.map((id, place) => [id as string, place]))
-  // A node that never responds, so that its jobs keep their state.
+  // This node never responds, so its jobs keep their state.
   const silent = createServer(() => {}).listen(0, '127.0.0.1')
   onTestFinished(() => void silent.close())
   const service = await startService({ dataDirectory: data, arguments: [config] })

@@ -128,7 +128,7 @@ test('retention shows in advance what it deletes, what stays and why; then the l
   const deletedRows = dialog.getByRole('table', { name: 'To be deleted' })
   const protectedRows = dialog.getByRole('table', { name: 'Over a limit, but kept' })
 
-  // Deletes only logs. Their jobs remain, and report that the log cannot be read because the node does not respond.
+  // Deletes only logs. Their jobs remain. They report that the log cannot be read because the node does not respond.
   await apply({ Jobs: '', Logs: '30' }, /^Preview and turn on|^Preview and save/)
   await expect(dialog.getByText(/^Frees \d+ B/)).toBeVisible()
   await expect(deletedRows.getByRole('row').filter({ hasText: 'shop' })).toContainText(/shop\s*Logs\s*4/)

@@ -52,7 +52,7 @@ test('an owner makes a group for one kind of nodes, and its member sees and drai
   await expect(anna.getByRole('button', { name: 'Cordon' })).toHaveCount(0)
   expect((await client.nodes.list()).nodes.find(({ name }) => name === 'berlin')!.mode).toBe('cordoned')
 
-  // With a role in the group alone, the other node and all projects seem not to exist.
+  // A user with a role only in the group must not notice that the other node and the projects exist.
   await client.users.update({ id: users[0]!.id, role: null, nodeGroups: { eu: 'viewer' } })
   await anna.reload()
   await expect(anna.getByRole('row', { name: /berlin/ })).toBeVisible()

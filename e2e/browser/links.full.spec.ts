@@ -38,7 +38,7 @@ test('no web page of another origin can reach the service with the browser’s s
     })
   ])
   expect(script.status()).toBe(403)
-  // The same machine under another name is a different origin, and the closest that a hostile page can get.
+  // Another name of the same machine is a different origin, and the closest that a hostile page can get.
   await page.route('http://hostile.localhost/', (route) =>
     route.fulfill({ contentType: 'text/html', body: '<h1>hostile</h1>' })
   )

@@ -205,7 +205,7 @@ it('the built command line loads only what a command needs: no schemas, no fetch
   }
 })
 
-// A value imported from beside the schemas made each start 10 % slower.
+// Importing even one value from a module that loads the schemas made each start 10 % slower.
 it('the thread of the store loads no schemas', async () => {
   await ensureServiceBuilt()
   const directory = makeDirectory()

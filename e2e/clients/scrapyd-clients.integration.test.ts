@@ -60,7 +60,7 @@ describe('the real clients of Scrapyd, used with the fleet', () => {
   })
 
   it('scrapyd-client lists and schedules; the job runs and leaves its log', async () => {
-    // scrapyd-client inserts a slash between address and endpoint, so here the URL has two.
+    // scrapyd-client inserts a slash between the address and the endpoint, so the URL has two slashes here.
     expect((await run('scrapyd-client', 'projects')).stdout).toBe('demo\n')
     expect((await run('scrapyd-client', 'spiders', '-p', 'demo')).stdout).toContain('quotes')
     const scheduled = await run(
@@ -153,7 +153,8 @@ describe('the real clients of Scrapyd, used with the fleet', () => {
     onTestFinished(() => void proxy.close())
     const base = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}${prefix}`
 
-    // All commands read the same target. scrapyd-deploy needs its trailing slash, and the others add a second one.
+    // All commands read the same target. scrapyd-deploy needs its trailing slash, and the other commands add a second
+    // slash.
     writeConfiguration('deploy', base, PASSWORD)
     const deployed = await run('scrapyd-deploy', '--version', '7')
     expect(JSON.parse(deployed.stdout)).toMatchObject({ status: 'ok', project: 'demo', version: '7' })

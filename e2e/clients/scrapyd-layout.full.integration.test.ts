@@ -106,7 +106,7 @@ Plain = demo.settings
   expect(readFileSync(join(directory, 'logs', 'plain', 'quotes', 'plain-1.log'), 'utf8')).toContain('(finished)')
   expect((await fetch(new URL('delproject.json', service.address), { headers: { authorization } })).status).toBe(404)
 
-  // Files are where Scrapyd puts them. Of ended jobs, only the files that jobs_to_keep allows remain.
+  // Files are where Scrapyd puts them. For ended jobs, only the files that jobs_to_keep allows remain.
   for (const jobid of ['a', 'b', 'c']) {
     await ask(service.address, 'schedule.json', { ...quick, project: 'demo', jobid })
     await waitUntilFinished(service.address, 'demo', jobid)

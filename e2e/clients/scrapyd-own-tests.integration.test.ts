@@ -26,7 +26,7 @@ describe("Scrapyd's own integration tests, all 31, pass", () => {
   })
 })
 
-/** Copies Scrapyd's tests and replaces the server's address and credentials, which they contain. */
+/** Copies Scrapyd's tests, and replaces the server address and credentials in them. */
 async function copyFor(address: string, directory: string): Promise<void> {
   await cp(THEIRS, directory, { recursive: true })
   const tests = join(directory, 'integration_tests')

@@ -172,7 +172,7 @@ test('the user signs in with the browser through an SSH host, at a local port th
     expect((await page.context().cookies()).map(({ name }) => name)).toEqual([
       `scrapdeck_relay_${new URL(origin).port}`
     ])
-    // Another program on this computer, perhaps of another user, receives only its own cookies.
+    // Another program on this computer receives only its own cookies, even if it belongs to another user.
     const otherPort = (other.address() as AddressInfo).port
     await page.goto(`http://127.0.0.1:${otherPort}/first`)
     await page.goto(`http://127.0.0.1:${otherPort}/second`)

@@ -15,10 +15,10 @@ import {
 import { basicAuthorization } from '../support/basic-authorization.ts'
 
 const WHOLE_ROUND: Round = { quotes: 36, prices: 16, broken: 8 }
-/** The rounds. Each has more jobs than there are slots. */
+/** Each round has more jobs than there are slots. */
 const CALM_ROUND = pickLength({ quotes: 4, prices: 2, broken: 2 }, WHOLE_ROUND)
 const KILLS_ROUND = pickLength({ quotes: 7, prices: 3, broken: 2 }, WHOLE_ROUND)
-/** After how many started spiders of the round the engine and a Scrapyd are killed. */
+/** The engine and a Scrapyd are killed after this many spiders of the round have started. */
 const ENGINE_KILLS_AT = pickLength([2, 6, 9], [8, 22, 40])
 const SCRAPYD_KILL_AT = pickLength(4, 15)
 const SCRAPYD_AWAY_MS = 2_000
@@ -49,7 +49,7 @@ test(`${sizeOf(CALM_ROUND)} jobs on three real Scrapyds each run once and end wi
     expect(node.mostAtOnce).toBe(SLOTS_PER_NODE)
   }
 
-  // The nodes still have their newest item files, and the listing names exactly the files that can be read.
+  // The nodes still have their newest item files. The listing names exactly the files that can be read.
   const listing = await ask('/items/demo/quotes/')
   const names = [...(await listing.text()).matchAll(/href="([^"]+\.jl)"/g)].map((match) => match[1]!)
   expect([listing.status, names.length > 0]).toEqual([200, true])
@@ -103,7 +103,8 @@ test('when the engine is killed three times and one Scrapyd once, every job runs
       expect({ job: job.id, ran, status: job.status }).toEqual({ job: job.id, ran: 1, status: expectedOutcome(job) })
     }
   }
-  // Only the jobs in the slots of the killed node can be lost, including ended runs whose end Scrapdeck had not seen.
+  // Only the jobs in the slots of the killed node can be lost. This includes runs that had ended before Scrapdeck
+  // noticed.
   expect(jobs.filter(({ status }) => status === 'lost').length).toBeLessThanOrEqual(SLOTS_PER_NODE)
 
   for (const scrapyd of fleet.scrapyds) {
@@ -112,7 +113,7 @@ test('when the engine is killed three times and one Scrapyd once, every job runs
   }
 }, 240_000)
 
-/** A later attempt's jobid is the job's id with `-2`, `-3`…, so all of them are runs of that job. */
+/** Counts runs per job. The jobid of a later attempt is the job's id with `-2`, `-3`… */
 function countRuns(jobids: string[]): Map<string, number> {
   const counts = new Map<string, number>()
   for (const jobid of jobids) {

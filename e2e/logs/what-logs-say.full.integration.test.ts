@@ -68,7 +68,7 @@ describe.concurrent.each(['a real Scrapyd', 'the local node'])('the log of a run
       if (!isLocal) continue
       // The log does not show these numbers, so they must not be 0.
       expect([jobs[index]!.items, jobs[index]!.errors]).not.toContain(0)
-      // The line with which the spider's process reports its end is not output of the spider.
+      // The line that reports the end of the spider's process is not output of the spider.
       const printed = { jobId: jobs[index]!.id, offset: 0, printed: true }
       await expect(service.client.logs.read(printed)).rejects.toMatchObject({ code: 'LOG_NOT_FOUND' })
     }

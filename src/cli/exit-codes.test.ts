@@ -3,8 +3,8 @@ import { EXIT_CODES } from './client/exit-codes.ts'
 import { openEngine } from './testing/call.ts'
 
 /**
- * Files for the commands. This test covers the rows of the table in docs/cli.md for errors from an engine itself.
- * remote-engine.test.ts covers the others.
+ * Files for the commands. This test covers the rows of the table in docs/cli.md for errors from an engine.
+ * remote-engine.test.ts covers the other rows.
  */
 const FILES = {
   crontab: '0 3 * * * curl http://10.9.9.9:6800/schedule.json -d project=shop -d spider=prices\n',

@@ -92,7 +92,7 @@ it('without a browser, login shows a code that can be typed on another device', 
   let isTyped = false
   const login = run(['login', url], {
     onError: (text) => void (printed += text),
-    // Instead of the first wait, she types the displayed code.
+    // She enters the displayed code during the first wait.
     async sleep() {
       if (isTyped) return
       isTyped = true

@@ -6,7 +6,7 @@ import { EXIT_CODES } from './client/exit-codes.ts'
 import { EXAMPLES } from '../shared/examples/operations.ts'
 import { call, makeDirectory, openEngine, startServer } from './testing/call.ts'
 
-/** Responds to daemonstatus.json and the lists like an idle Scrapyd 1.6. */
+/** Responds to daemonstatus.json and to the list endpoints like an idle Scrapyd 1.6. */
 async function startScrapyd(): Promise<string> {
   return startServer((request, response) => {
     const lists = { jobs: [], pending: [], running: [], finished: [], projects: ['shop'] }

@@ -10,7 +10,7 @@ import { call, makeDirectory, startEngine, startServer } from './testing/call.ts
 
 const JOB_ID = '019b0000000000000000000000000001'
 
-/** Each command with its minimum arguments. The first test fails if a command is missing here. */
+/** Each command with as few arguments as possible. The first test fails if a command is missing here. */
 const COMMANDS: Record<string, string[]> = {
   deploy: ['.'],
   run: ['shop', 'prices'],

@@ -36,7 +36,7 @@ it('the unit runs as a user of its own without further privileges', () => {
     protecthome: 'yes',
     privatetmp: 'yes',
     privatedevices: 'yes',
-    // Only the namespaces that bubblewrap creates for a spider.
+    // Allows only the namespaces that bubblewrap creates for a spider.
     restrictnamespaces: 'user mnt pid ipc',
     systemcallfilter: '@system-service @pkey mount umount2 pivot_root'
   })

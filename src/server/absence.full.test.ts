@@ -9,8 +9,8 @@ import { openTestApp } from './testing/test-app.ts'
 import { fillTwoProjects, type Ids, OTHER, SECRET, type TwoProjects } from './testing/two-projects.ts'
 
 /**
- * A hidden project gets the same response as a missing one, byte for byte except the names, at every endpoint. The
- * tests send each request twice: once with names and ids of the hidden project, once with names and ids that do not
+ * A hidden project gets the same response as a missing one at every endpoint, byte for byte except for the names. The
+ * tests send each request twice: once with names and ids of the hidden project, and once with names and ids that do not
  * exist.
  */
 interface Things {
@@ -271,7 +271,7 @@ it('a service account that has lost its last role gets one response, whatever it
     answers.add(`${first.statusCode} ${whole(first, hidden) === whole(second, absent)}`)
   for (const url of ['/', '/jobs', '/metrics', '/logs/', '/items/', '/daemonstatus.json', '/api/v1/system'])
     answers.add(`${(await ask({ url })).statusCode} true`)
-  // The token is no longer valid, so it is rejected and, after several requests, rate-limited like a wrong password.
+  // The token is not valid any more, so it is rejected and, after several requests, rate-limited like a wrong password.
   expect([...answers]).toEqual(['401 true', '429 true'])
 })
 

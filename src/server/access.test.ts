@@ -113,7 +113,7 @@ describe('authentication', () => {
     }
     expect(await ask('/health')).toEqual([503, 'unavailable', reasons])
     expect(await ask('/health/ready')).toEqual([503, 'unavailable', reasons])
-    // A supervisor must not restart a service because it is stopping.
+    // A supervisor must not restart a service that is stopping.
     expect(await ask('/health/live')).toEqual([200, 'ok', reasons])
     expect((await askAnonymously({ url: '/metrics' })).statusCode).toBe(401)
   })

@@ -330,8 +330,8 @@ function leaksIn(answer: Answer, request: InjectOptions, { sees }: Caller): stri
 }
 
 /**
- * The maximum number of comparisons. Some responses contain a time or similar, so differing responses are requested
- * again.
+ * The maximum number of comparisons. Some responses contain a time or similar values, so responses that differ are
+ * requested again.
  */
 const TRIES = 3
 
@@ -367,7 +367,7 @@ async function judge(asking: Asking, name: string, options: InjectOptions): Prom
 type Generated = readonly [name: string, options: InjectOptions]
 const generated = new Map<number, readonly Generated[]>()
 
-/** Generates requests for each operation, over one transport or all of them. They are the same for every caller. */
+/** Generates requests for each operation, over one transport or all of them. All callers send the same requests. */
 function requestsOf(run: number): readonly Generated[] {
   const made = generated.get(run) ?? [...generate(run)]
   generated.set(run, made)

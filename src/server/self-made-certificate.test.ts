@@ -14,7 +14,7 @@ const DAY_MS = 86_400_000
 const NAMES = ['localhost', '127.0.0.1', '::1', 'deck.example.org', '10.0.0.7']
 
 function start(directory = join(makeTestDirectory(), 'data', 'tls')) {
-  // OpenSSL and curl use the real time.
+  // The test's clock must start at the real time, because OpenSSL and curl use the real time.
   const clock = createFakeClock(Date.now())
   const logged: string[] = []
   const keep = (_facts: object, line: string) => logged.push(line)

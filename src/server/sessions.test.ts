@@ -89,7 +89,7 @@ describe('streams of a session', () => {
         try {
           while (!(await reader.read()).done);
         } catch {
-          // Cut off.
+          // The server cut off the stream.
         }
         return true
       })()

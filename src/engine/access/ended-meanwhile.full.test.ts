@@ -96,8 +96,8 @@ describe('a user logged out by a new password while one of their requests waits'
       factors.reset(ben.id)
     ])
     const results = Promise.allSettled(late)
-    // The comparisons of these passwords are queued after those of the late changes, so all late changes are waiting
-    // by now. Two comparisons run in parallel, so one would not be enough.
+    // These passwords are compared after those of the late changes, so all late changes are now waiting. Two
+    // comparisons run in parallel, so one call would not be enough.
     for (let count = 0; count < 8; count += 1) await confirm(OLD)
     await finish()
     for (const result of await results) expect(result).toMatchObject({ reason: { code: 'UNAUTHORIZED' } })

@@ -112,7 +112,7 @@ describe('a start that fails', () => {
       expect((await failureOf(start())).message).toBe(`part ${failing} does not open`)
       expect(opened()).toBe(failing + 1)
       vi.restoreAllMocks()
-      // The first part is opened before there is a data directory.
+      // When the first part is opened, there is no data directory yet.
       if (failing > 0) expectNothingLeft()
     }
   })

@@ -13,7 +13,7 @@ import {
 const START_MS = 1_800_000_000_000
 const offsetMs = fc.integer({ min: -86_400_000, max: 86_400_000 })
 const zones = fc.integer({ min: -56, max: 56 }).map((quarter) => quarter * 15)
-/** `stampedAt`: when within the poll the node writes the Date header (0: at the start, 1: at the end). */
+/** `stampedAt`: when the node writes the Date header, as a share of the poll (0: at the start, 1: at the end). */
 const polls = fc.array(
   fc.record({
     afterMs: fc.integer({ min: 900, max: 15_000 }),
@@ -47,7 +47,7 @@ function nodeText(trueMs: number, offset: number, zoneMinutes: number): string {
   return new Date(trueMs + offset + zoneMinutes * 60_000).toISOString().replace('T', ' ').replace('Z', '000')
 }
 
-// The intervals of an idle node. The jitter makes each poll fall on a different part of the second.
+// The intervals of an idle node. Because of the jitter, the polls fall on different parts of a second.
 const quickPolls = Array.from({ length: 40 }, (_, index) => ({
   afterMs: 4_500 + ((index * 137) % 1_000),
   tookMs: 4,

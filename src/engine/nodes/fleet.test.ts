@@ -50,7 +50,10 @@ test('among nodes that accept connections but never respond, some hundred are po
 
 const TIME_LIMIT_MS = 5_000
 
-/** Starts nodes that time out while `isSilent` is true. `asked`: concurrent polls of nodes that failed before. */
+/**
+ * Starts nodes that time out while `isSilent` is true. `asked` counts the concurrent polls of nodes that have failed
+ * before.
+ */
 async function startFleet(names: string[], isSilent: (name: string) => boolean) {
   const clock = createFakeClock()
   const room = { answers: new Map<string, number>(), failed: new Set<string>(), asked: 0, mostAsked: 0 }

@@ -195,7 +195,7 @@ test('as in Scrapyd, a version in use can be replaced and deleted if that is all
   await t.projects.deleteVersion(aProjectName('shop'), aVersionName('1'))
   expect(t.projects.catalog.names()).toEqual([])
   expect(await eggs()).toHaveLength(2)
-  // Restart while the spider runs, end the run, then start again.
+  // Restarts while the spider runs, then ends the run and restarts again.
   await t.room.open()
   expect(await eggs()).toHaveLength(2)
   const change = {

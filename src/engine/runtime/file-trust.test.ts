@@ -54,7 +54,7 @@ describe.skipIf(process.platform === 'win32')('a file is trusted', () => {
       expect(findDistrust(place.file)).toBeNull()
       chownSync(place.file, 0, OTHER_USER)
       expect(findDistrust(place.file)?.reason).toBe(`can be written by the group ${OTHER_USER}`)
-      // A group without members that is not the private group of a user. A service can run with it.
+      // A group that has no members and is not a user's private group. A service can run with it.
       const [name, , id] = linesOf('/etc/group').find(
         ([, , gid, members]) => members === '' && !linesOf('/etc/passwd').some(([, , , primary]) => primary === gid)
       )!

@@ -35,7 +35,7 @@ it('forwards calls, files, streams and errors, and keeps the password encrypted 
   const closing = new AbortController()
   const batches = await client.events.subscribe({ after: '0' }, { signal: closing.signal })
   expect((await batches.next()).value).toMatchObject({ cursor: '1', changes: [{ figures: { queued: 7 } }] })
-  // The stream also ends at the engine, although it is silent now.
+  // Checks that the stream also ends on the engine, although no event is pending.
   const next = batches.next()
   closing.abort()
   await expect(next).rejects.toThrow()
@@ -160,7 +160,7 @@ it('returns the last responses while an engine does not respond, and reconnects 
 it('calls an older engine for what it supports, and refuses the rest with the reason', async () => {
   const { service } = await openTestService()
   const { origin } = new URL(service.address)
-  // A service of an earlier release, which has no webhooks.
+  // Simulates a service of an earlier release without webhooks.
   const answerAsOlder = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body =
       request.method === 'GET' ? undefined : new Uint8Array(await new Response(request as never).arrayBuffer())

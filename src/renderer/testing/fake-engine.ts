@@ -57,7 +57,7 @@ interface FakeEngineOptions extends FakeWorldOptions {
 
 export interface FakeEngine {
   client: Client
-  /** Handles the calls, for callers with their own transport. */
+  /** Handles the calls, for tests that use their own transport. */
   router: Router<Contract, Record<never, never>>
   jobs: Map<string, Job>
   nodes: Map<string, Node>

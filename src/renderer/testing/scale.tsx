@@ -1,6 +1,6 @@
 /**
- * The whole app with a busy fleet, for measuring the page's own work; never shipped. The engine runs in a worker and
- * connects over a MessagePort, as in the desktop. `scale.html?nodes=1000&slots=16&jobs=10000` (`jobs`: queued ones).
+ * The whole app with a busy fleet, for measuring the page's own work. Never shipped. The engine runs in a worker and
+ * connects over a MessagePort, as in the desktop. `scale.html?nodes=1000&slots=16&jobs=10000` (`jobs`: queued jobs).
  */
 import { wireMessage } from '../../shared/wire.ts'
 import { connectWire } from '../api/wire.ts'

@@ -3,7 +3,7 @@ import * as React from 'react'
 
 const LABELLABLE = 'button, input:not([type="hidden"]), meter, output, progress, select, textarea'
 
-/** Replaces jsdom's lookup, which for each element searches the whole page once per label. */
+/** Replaces jsdom's lookup, which searches the whole page for each element, once per label. */
 function labelsOf(element: HTMLElement): HTMLLabelElement[] {
   const isItsLabel = (label: HTMLLabelElement) =>
     label.htmlFor === '' ? label.querySelector(LABELLABLE) === element : label.htmlFor === element.id

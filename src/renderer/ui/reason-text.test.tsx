@@ -48,7 +48,7 @@ test('a reason of the spider is not explained, even one that reads like ours', (
     expect(explainReason({ reason })).toBeNull()
 })
 
-/** Reasons of attempts and jobs that say all there is to say. */
+/** Reasons of attempts and jobs whose text needs no explanation. */
 const NEED_NO_EXPLANATION = [
   'cancelled_while_queued',
   'skipped',

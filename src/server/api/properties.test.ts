@@ -149,7 +149,7 @@ async function fill(): Promise<void> {
     const example = exampleOf(`${noun}.create`)
     if (example === undefined) continue
     const { create } = client[noun as 'chains'] as unknown as { create: (input: unknown) => Promise<object> }
-    // An example that names a thing of another noun is rejected.
+    // The engine rejects an example that names a thing of another noun.
     const created: object = await create(example.input).catch(() => ({}))
     ids[noun] = Object.values(created).flatMap((thing) => (thing as { id?: string }).id ?? [])
   }

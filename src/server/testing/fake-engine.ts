@@ -66,7 +66,7 @@ export function createFakeEngine() {
   const waiting = new Set<() => void>()
   const openStreams = { count: 0 }
 
-  // Only the operations that tests of the server need. Other operations return their examples
+  // Contains only the operations that tests of the server need. Other operations return their examples
   // (shared/examples/operations.ts).
   const accessClock = createFakeClock()
   const { audit, audited } = createFakeAudit(accessClock)

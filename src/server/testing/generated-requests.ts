@@ -29,7 +29,7 @@ export interface Request {
 }
 
 interface GeneratorOptions {
-  /** The content of the service under test. Can be filled later. */
+  /** The content of the service under test. It can be filled in later. */
   known: Known
   headers: Readonly<Record<string, string>>
   /** Whether to generate only requests that the document allows. By default, also generates others. */

@@ -47,7 +47,7 @@ const FIELDS: Readonly<Record<string, [required: string[], optional: string[]]>>
   delproject: [['project'], []]
 }
 
-/** Requests from Scrapyd clients, to its API and to the pages and files beside it, by name. */
+/** Requests of Scrapyd clients by name, for its API and for its pages and files. */
 export function scrapydRequests(names: ScrapydNames): Map<string, fc.Arbitrary<InjectOptions>> {
   const [project, spider, version, job] = [names.projects, names.spiders, names.versions, names.jobs].map((some) =>
     fc.constantFrom(...some)

@@ -20,7 +20,7 @@ export interface Answer {
 }
 
 const DIFFER = /^(date|content-length|x-ratelimit.*|ratelimit.*|etag|connection|keep-alive)$/
-/** How long a stream can be silent. If it is silent twice for that long, it is no longer read. */
+/** How long a stream can be silent. A stream that is silent for twice this long is not read any further. */
 const SILENCE_MS = 10
 const STREAM_BYTES = 1_000_000
 const PAUSE_MS = 50

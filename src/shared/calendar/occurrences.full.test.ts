@@ -1,6 +1,6 @@
 /**
- * Compares the calendar with an independent one: a table of a zone's walls, as `Intl` formats them, in which
- * policies are applied by looking up walls. The two share no code.
+ * Compares the calendar with an independent one: a table of a zone's local times, as `Intl` formats them, in which
+ * policies are applied by looking up local times. The two share no code.
  */
 import { Cron } from 'croner'
 import fc from 'fast-check'
@@ -35,8 +35,8 @@ const RULES: TestRule[] = [
 ]
 
 /**
- * In the years from each of these on, clocks change by one hour, half an hour or two hours, at several times, or skip
- * a day.
+ * Zones, each with the first year to test. Most clocks change by half an hour, one hour or two hours, at several times
+ * of day. In Apia, they skip a day.
  */
 const ZONES: [string, number][] = [
   ['Europe/Berlin', 2026],

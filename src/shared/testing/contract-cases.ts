@@ -454,7 +454,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await client.alerts.unacknowledge({ ids: [UNKNOWN] })).toEqual({ unacknowledged: 0 })
       expect(await codeOf(client.alerts.evidence({ id: UNKNOWN }))).toBe('ALERT_NOT_FOUND')
 
-      // The engine's clock differs from the test's.
+      // Computed from the engine's clock, which differs from the test's.
       const untilMs = rule.createdAtMs + DAY_MS
       const { silence } = await client.alertSilences.create({ project: 'shop', untilMs, comment: 'a new shop' })
       expect(silence).toMatchObject({ project: 'shop', spider: null, ruleId: null, untilMs, comment: 'a new shop' })

@@ -81,7 +81,7 @@ describe('an authenticator app', () => {
     const { factors, by, anna, codeNow, open } = await openFactors()
     const { secret } = await factors.beginAuthenticator(by, PASSWORD, SITE.host)
     const first = factors.confirmAuthenticator(by, codeNow(secret))
-    // A login that sets up an app gets a new secret, which the first confirmation does not know.
+    // A login that sets up an app gets a new secret. The first confirmation does not match it.
     const other = await factors.beginSetUp(anna.id, SITE.host)
     const results = await Promise.allSettled([
       first,

@@ -379,7 +379,7 @@ describe('a repeated order', () => {
     await clock.advanceBy(60_000)
     expect(await nextOf('15m')).toBe(15 * 60_000)
     await change({ id, interval: '0 9 * * *' })
-    // The rule was a cron expression before, so the interval first fires after one whole interval.
+    // The rule was a cron expression, so the interval first fires after one whole interval.
     expect(await nextOf('1h')).toBe(clock.nowMs() + 3_600_000 + 1_000 - firstMs)
     const later = new Date(clock.nowMs() + 86_400_000).toISOString()
     expect(await change({ id, interval: '2h', schedule_at: later })).toMatchObject({ next_run: later })

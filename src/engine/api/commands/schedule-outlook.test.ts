@@ -16,7 +16,7 @@ const loading = (id: string, seconds: number) => ({
   jobs: 2
 })
 
-/** Each reading of this clock exceeds the limit of a turn. Counts the turns of other work. */
+/** Every reading of this clock exceeds the time limit of a turn. Counts the turns that other work gets. */
 function slowWorld() {
   let nowMs = 0
   let turns = 0

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { askSharedStore } from './store-position.ts'
 
-/** A store whose queries end when the test decides. A query returns the position from when it started. */
+/** A store whose queries end when the test decides. A query returns the position at its start. */
 function createStore() {
   const asked: { answer(): void }[] = []
   const store = {

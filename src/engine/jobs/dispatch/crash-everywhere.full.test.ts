@@ -15,10 +15,10 @@ import { makeTemporaryDirectory, type TemporaryDirectory } from '../../testing/t
 import { openTemporaryStore } from '../../testing/temporary-store.ts'
 
 /**
- * Runs a story of six jobs on two nodes many times. In each run, the engine dies at a different call to the store or
- * to a node, and a new engine takes over. All results are checked against what the nodes executed.
+ * Runs a story of six jobs on two nodes many times. In each run, the engine dies at a different call to the store or to
+ * a node, and a new engine takes over. All results are checked against what the nodes executed.
  *
- * With CRASH_EVERYWHERE=all (or npm run test:long), it dies at every call. By default, most reads are left out.
+ * With CRASH_EVERYWHERE=all (or npm run test:long), the engine dies at every call. By default, most reads are left out.
  * CRASH_SEED=n changes the stories.
  */
 const IS_LONG = isLong || process.env['CRASH_EVERYWHERE'] === 'all'
@@ -34,7 +34,7 @@ interface Story {
   cancels: { job: number; atMs: number; force: boolean }[]
   behaviours: Record<'n1' | 'n2', ScheduleBehaviour[]>
   restartAtMs: number | null
-  /** Until then, the second node accepts jobs but starts none. */
+  /** Up to this time, the second node accepts jobs but starts none. */
   wedgedUntilMs: number
   down: { fromMs: number; toMs: number }
 }

@@ -28,7 +28,7 @@ describe('a run whose process has ended while its node lists it as running', () 
     expect(await engine.textOf(first!, 'cancel_sent')).toMatch(/^Not stopped \(INT\): .* has already ended$/)
     expect(await engine.textOf(first!, 'finishing')).toBe(HELD)
     expect((await engine.kinds(first!)).filter((kind) => kind === 'cancel_sent')).toHaveLength(1)
-    // One of the two slots is held open, and the other runs the second job.
+    // One of the two slots is held open. The other one runs the second job.
     expect(node.executed).toEqual([first, second])
     expect(await waitsFor(engine, third!)).toBe(
       'all 2 slots are busy; in 1 of them, a spider has ended, but something that it started keeps its process open'

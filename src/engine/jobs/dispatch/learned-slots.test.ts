@@ -21,7 +21,7 @@ describe('a node whose slots nobody set', () => {
     node.unwedge()
     node.isWedged = true
     await clock.advanceBy(3_000)
-    // Jobs sent in the meantime wait on the node. No others follow.
+    // Jobs that were sent before now wait on the node. No further jobs follow.
     const sent = await sentAfter(0)
     expect(node.pending).toHaveLength(1)
     expect(await sentAfter(5_000)).toBe(sent)

@@ -94,7 +94,7 @@ it('a log that could not be read whole is archived, although archiving fails onc
   const readLog = node.readLog.bind(node)
   let refused = 0
   node.readLog = async (of, range) => {
-    // The end of the log can be read. Three times, reading it whole fails, and then archiving it fails once.
+    // The end of the log can be read. Reading the whole log fails three times, and archiving it then fails once.
     if (range.offset >= 0 && refused < 4) {
       refused += 1
       throw new NodeError('http', plain('n1 responded with 500'), { delivered: 'unknown' })

@@ -97,7 +97,7 @@ describe('logs of real Scrapy', () => {
     ])('with exit %j, cancel asked %s: %s', (exit, cancelAsked, outcome, reason) => {
       const { counts, ...judged } = judgeOutcome({ tail: sample(name), exit, cancelAsked })
       expect(judged).toMatchObject({ outcome, reason, stats: null })
-      // What the log hides is unknown, not zero.
+      // Counts that the log hides are unknown, not zero.
       expect(counts).toEqual({ pages: null, items: null, errors: name === 'more/quiet-errors' ? 1 : null })
     })
   })

@@ -166,7 +166,7 @@ test('a size limit on jobs uses their average size', async () => {
   for (let index = 0; index < 30; index += 1) await ended(50 - index)
   const none = keep({})
   const preview = (bytes: number) => retention.preview(policyWith({ jobs: keep({ bytes }), logs: none }))
-  // A job is kept as long as its log is.
+  // A job is kept for as long as its log.
   expect((await preview(1_000_000_000)).goes).toEqual([])
   const short = await retention.preview(policyWith({ jobs: keep({ perSpider: 10 }), logs: keep({ perSpider: 10 }) }))
   expect(short.goes.find(({ kind }) => kind === 'jobs')?.count).toBe(20)

@@ -43,7 +43,7 @@ test('a channel that got a firing alert gets its end once, and no channel gets a
   timeout: 900_000
 }, () => {
   const property = fc.property(anAlertStory(LENGTH), ({ setup, steps }) => {
-    // The wait lets messages that are due at the time of a change be sent before the change.
+    // Without the wait, messages that are due at the time of a change could be sent after the change.
     const onTime = steps.flatMap((step) => [
       { do: 'wait' as const, ms: 1, isCalled: false },
       step.do === 'restart' ? { ...step, behindMs: 0 } : step

@@ -21,7 +21,7 @@ beforeEach(async () => {
   temporary = await openTemporaryStore({ clock, inMemory: true })
   isBroken = false
   const { store } = temporary
-  // The channel has no limit, like one from before limits existed.
+  // This channel has no limit, like those that were created before limits existed.
   await putChat()
   await store.putAlertRule(aRule({ gatherSeconds: 0 }))
   alerts = open(1)

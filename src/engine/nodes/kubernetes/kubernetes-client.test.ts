@@ -238,8 +238,7 @@ describe('the client of a cluster', () => {
       (size) => size === 8
     )
     cluster.logs.set('pod-1', 'three\n')
-    // The stream that follows the running pod sees the rotation first, so the read after the pod's end does not
-    // report it again.
+    // The stream of the running pod sees the rotation first. The read after the pod's end does not report it again.
     await until(
       'the rest',
       async () => text(await read()),

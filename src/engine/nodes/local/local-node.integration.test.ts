@@ -428,7 +428,7 @@ test.each(['cold', 'warm'])(
     for await (const line of createInterface({ input: engine.stdout })) {
       if (acknowledged.push(line) === 4) break
     }
-    // Two jobs are running or about to start, and two wait, so the kill hits jobs in every state.
+    // Two jobs are running or about to start, and two are waiting, so the kill hits jobs in every state.
     const begun = await vi.waitFor(async () => {
       const jobids = await t.touched()
       expect(jobids).not.toEqual([])
@@ -447,7 +447,7 @@ test.each(['cold', 'warm'])(
       expect((await untilFinished(node, jobid)).exit).toMatchObject({ code: 0, signal: null })
     }
     expect(await t.touched()).toEqual(acknowledged)
-    // Warm starts write no launch.json. If the kill interrupted a start, the next engine started the run.
+    // Warm starts write no launch.json. If the kill interrupted the start of a run, the next engine started that run.
     const files = await Promise.all(begun.map((jobid) => readdir(join(t.directory, 'local/runs', jobid))))
     if (mode === 'warm') expect(files.flat()).not.toContain('launch.json')
     await vi.waitFor(async () => expect(await pidsOf('warm.py', options.directory)).toHaveLength(1), WAIT)

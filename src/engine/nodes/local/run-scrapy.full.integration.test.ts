@@ -280,7 +280,8 @@ describe('the server of Scrapy that executes code', () => {
       const [begun, gate] = [join(place.path, `begun-${how}`), join(place.path, `gate-${how}`)]
       const jobid = await start('watched', { args: { begun, gate }, env: how === 'cold' ? COLD : {} })
       await vi.waitFor(() => readFile(begun), WAIT)
-      // The settings that enable the server require the permission to choose code, and there is no server to enable.
+      // The settings that enable the server require the permission to choose code. This run also has no server to
+      // enable.
       const hostile = await run('hostile', { settings: { REMOTE_CONTROL_ENABLED: 'True' } })
       await writeFile(gate, '')
       const { log } = await ended('watched', jobid)

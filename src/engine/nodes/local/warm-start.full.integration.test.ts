@@ -43,7 +43,7 @@ beforeAll(async () => {
   }
   vi.stubEnv('PYTHONPATH', outside)
   vi.stubEnv('TZ', 'Asia/Tokyo')
-  // Most containers set this variable. Unset is the harder case, because output is then written only at the very end.
+  // Most containers set this variable. Without it, output is written only at the very end, which is harder to handle.
   vi.stubEnv('PYTHONUNBUFFERED', undefined)
   pool = new WarmPool(poolOptions(place.path))
   pool.prepare(python)
@@ -74,13 +74,13 @@ const PLENTY = { freeBytes: 2 ** 34, totalBytes: 2 ** 35 }
 
 async function openParkingPool(name: string, resources = resourcesDirectory): Promise<WarmPool> {
   const folder = join(place.path, name)
-  // Known facts about this Python need not be measured again.
+  // The facts about this Python are known, so they need not be measured again.
   await cp(join(place.path, 'warm'), join(folder, 'warm'), { recursive: true })
   const options = { ...poolOptions(folder), resourcesDirectory: resources }
   const one = new WarmPool({ ...options, freeSlots: () => 4, readFreeMemory: async () => PLENTY })
   one.prepare(python)
   await untilWarm(one)
-  // Only a Python that was used gets parked children.
+  // Only a Python that has been used gets parked children.
   const first = join(folder, 'first')
   await mkdir(first)
   expect(await one.start(aRequest(first), NO_EVENTS)).toBe(true)

@@ -37,7 +37,7 @@ test('no claim is granted that the engine may count as absent', () => {
   })
   fc.assert(
     fc.property(anyFacts, (one) => {
-      // A granted run is no longer offered. The next listing contains it.
+      // A granted run is no longer offered, but the next listing contains it.
       const after = { ...one, isOffered: false, wasGranted: true }
       if (judgeClaim(one) === 'granted') expect(isHeldByNode(after)).toBe(true)
       // The node does not list runs that it is allowed to forget.

@@ -2,8 +2,8 @@ import { isLong } from '../../../../scripts/test-length.mjs'
 import { describeRealScrapyd } from './testing/real-scrapyd.ts'
 
 /**
- * These versions have the error messages of the oldest or the newest version (refusals.test.ts). The short form
- * checks only that they accept, run and list a job, because each start of a Python takes long.
+ * The error messages of these versions are those of the oldest or the newest version (refusals.test.ts). The short form
+ * checks only that they accept, run and list a job, because starting a Python takes long.
  */
 describeRealScrapyd({ version: '1.3.0', probedAs: '1.3', password: 'pä:ss;&', isWhole: isLong })
 describeRealScrapyd({ version: '1.4.3', probedAs: '1.4', password: 'pä:ss;&', isWhole: isLong })

@@ -158,7 +158,7 @@ describe('closing stats', () => {
   })
 
   test('are read if Python’s pprint writes any such dict', () => {
-    // Keys and values of all types, including objects whose text is not Python syntax.
+    // Includes keys and values of all types, even objects whose text is not Python syntax.
     const script = `
 import json, pprint, random
 class Odd:

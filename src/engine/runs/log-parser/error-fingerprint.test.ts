@@ -222,7 +222,8 @@ describe('a group', () => {
 
   it('of errors of the project is the same in the logs of every version of Scrapy', () => {
     const directory = join(import.meta.dirname, 'samples')
-    // Python 2 words errors differently, and Scrapy 1.0 fails to log one of them.
+    // Excludes the log of Scrapy 1.0, because Python 2 words errors differently and this Scrapy fails to log one of
+    // them.
     const names = readdirSync(directory).filter((name) => /^everything-(?!1\.0).*log$/.test(name))
     const groups = names.map((name) => {
       const parser = createLogParser()
@@ -258,7 +259,8 @@ describe('whatever the log contains', () => {
   it('ids in a message never split a group', () => {
     fc.assert(
       fc.property(words, words, id, id, type, (before, after, one, other, kind) => {
-        // Both of the same kind: `user 7` and `user 'x'` differ, because one is a number and the other is quoted.
+        // Both must be of the same kind: `user 7` and `user 'x'` differ, because one is a number and the other is
+        // quoted.
         fc.pre(/^'/.test(one) === /^'/.test(other) && one.includes('://') === other.includes('://'))
         const text = (value: string) => `${before.join(' ')} ${value} ${after.join(' ')}`
         expect(fingerprintOf(error(text(one))).id).toBe(fingerprintOf(error(text(other))).id)

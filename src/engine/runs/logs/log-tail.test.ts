@@ -290,7 +290,7 @@ describe('polling', () => {
     tell()
     await clock.advanceBy(20)
     expect(texts).toEqual(['first\n', 'second\n'])
-    // The log is read even while it changes all the time.
+    // The log must be readable even if it changes all the time.
     for (let ms = 0; ms < 100; ms += 1) {
       text += 'more\n'
       tell()

@@ -133,7 +133,7 @@ test('only a few archives are made at a time; one that is not read makes room fo
   for (const one of open.slice(1)) await one.next()
   time.nowMs = 60_000
   expect((await unzip(zips, ids)).index).toHaveLength(1)
-  // The client may never read again, so only the time limit ends it.
+  // The client may never read again, so the time limit ends the zip.
   const [first, second] = [...reads.signals]
   expect([first!.aborted, second!.aborted]).toEqual([true, false])
   await expect(open[0]!.next()).rejects.toMatchObject({ code: 'TOO_MANY_REQUESTS' })

@@ -26,7 +26,7 @@ describe('a search over all logs', () => {
     )
     ids['plain'] = await fleet.add(`${head('INFO', 'nothing')}no order\n`, { project: aProjectName('news') })
     const large = Buffer.from(filler(2.4 * MIB))
-    // In the middle of the second frame, across its end, and after it.
+    // Writes in the middle of the second frame, across its end, and after it.
     for (const at of [1.5 * MIB, 2 * MIB - 6, 2.25 * MIB]) large.write('order 4711!', at)
     ids['large'] = await fleet.add(large, { spider: 'offers', placement: { nodeId: aNodeId('node-2'), tags: [] } })
   })
@@ -37,7 +37,7 @@ describe('a search over all logs', () => {
     (when) => {
       beforeAll(async () => {
         if (when.startsWith('whose')) await fleet.index.whenCaughtUp()
-        // These small logs fill a block of their own.
+        // These small logs have their own block.
         if (when.startsWith('of'))
           for (let number = 0; number < 3; number += 1)
             await fleet.add(filler(0.9 * MIB, 'item'), { project: aProjectName('items') })

@@ -151,7 +151,7 @@ describe.skipIf(whyNoPostgres() !== null)('copying a store', () => {
       const seen: CopyProgress[] = []
       const done = await copy(from, to, { report: (progress) => void seen.push(progress) })
       expect(done.resumed).toBe(true)
-      // Existing rows are not written again: the first batch of jobs starts after them.
+      // Existing rows are not written again. The first batch of jobs starts after them.
       const written = done.tables.find(({ table }) => table === 'jobs')!
       expect(seen.find(({ table, step }) => table === 'jobs' && step === 'copying')).toMatchObject({
         rows: written.rows

@@ -255,7 +255,7 @@ describe('query plans', () => {
     }
   )
 
-  // For these, SQLite rates the index by state, which has all firings, as equally good.
+  // For these queries, SQLite considers the index by state equally good, although it contains all firings.
   const ofAll = new Set(['newest', 'newestIn', 'oldest'])
   test.each(
     Object.entries({ ...SCHEDULES_SQL, ...PRUNING_SQL }).filter(
@@ -279,7 +279,7 @@ describe('query plans', () => {
     (name, query) => {
       const plan = planOf(query)
       for (const step of plan) expect(step).not.toMatch(/^SCAN (?!listed|lately)/)
-      // Open alerts, and alerts of the last hour or month, are few.
+      // There are few open alerts, and few alerts of the last hour or month, so sorting them is allowed.
       if (/^ended|prune/.test(name)) expect(plan.join()).not.toContain('TEMP B-TREE FOR ORDER BY')
     }
   )

@@ -277,7 +277,7 @@ const sum = (counts: readonly RetentionCounts[]) => {
   return { jobs: of('jobs'), logs: of('logs') }
 }
 
-/** A past job in the model. Each of the boolean fields protects the job or its log from retention. */
+/** A past job in the model. Each boolean field protects the job or its log from retention. */
 interface PastJob {
   project: 'shop' | 'news'
   spider: 'a' | 'b'

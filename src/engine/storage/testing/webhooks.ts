@@ -325,12 +325,12 @@ export function describeWebhooks(story: Story): void {
         true,
         true
       ])
-      // The total size is limited as well. A released response does not count.
+      // The total size is also limited. A released response does not count.
       await story.store.keepAnswer('ada', 'a3', asSealedText('x'.repeat(90)))
       await story.store.keepAnswer('ada', 'a4', asSealedText('x'.repeat(20)))
       await claim('ada', 'a5')
       expect([await isKept('ada', 'a3'), await isKept('ada', 'a4')]).toEqual([false, true])
-      // All users together are limited as well: the oldest response of any user is deleted.
+      // All users together are also limited: the oldest response of any user is deleted.
       await claim('bob', 'b2')
       await claim('cy', 'c1')
       await claim('cy', 'c2')

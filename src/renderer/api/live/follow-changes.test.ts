@@ -127,7 +127,7 @@ it('renders a hundred changes of one job once', async () => {
   )
   const job = engine.jobs.get(jobIdAt(5000, 5))!
   for (let pages = 1; pages <= 100; pages++) engine.emit({ kind: 'job', job: { ...job, pages } })
-  // Batches can arrive separately; only the last frame has the newest state.
+  // The batches can arrive in several frames. Only the last frame has the newest state.
   await vi.waitFor(async () => {
     await drawFrame()
     expect(queryClient.getQueryData(queryKey)?.jobs[0]?.pages).toBe(100)

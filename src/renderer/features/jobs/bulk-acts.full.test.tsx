@@ -123,7 +123,7 @@ it('keeps every Undo within reach while seven actions are open, newest on top, a
   }
   expect(cancelled).toHaveLength(7)
   const undos = screen.getAllByRole('button', { name: 'Undo', description: 'Cancelled 1 job' })
-  // Newest first, so the third from the top is the fifth action.
+  // The newest notice is at the top, so the third one belongs to the fifth action.
   fireEvent.click(undos[2]!)
   await waitFor(() => expect(engine.jobs.get(cancelled[4]!)?.state).toBe('queued'))
   expect(cancelled.filter((id) => engine.jobs.get(id)?.state === 'queued')).toEqual([cancelled[4]])
@@ -148,7 +148,7 @@ it('says at once that 10,000 marked jobs are being cancelled, before any request
   const cancel = engine.holdBack('jobs.cancel')
   const asked = engine.calls.length
   fireEvent.click(bar.getByRole('button', { name: 'Cancel 10,000' }))
-  // There is no await before this, because the click itself must show it.
+  // There is no await before this, because the click itself must show the text.
   expect(screen.getByText('Cancelling 10,000 jobs: requested')).toBeTruthy()
   expect(within(screen.getByRole('grid', { name: 'Jobs' })).getAllByText('cancelling…').length).toBeGreaterThan(3)
   expect(screen.queryByRole('toolbar', { name: 'Selected jobs' })).toBeNull()

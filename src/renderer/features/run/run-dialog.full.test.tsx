@@ -300,7 +300,7 @@ it('waits for several jobs, each with its required outcome', async () => {
   const [first, second] = newest(2)
   fireEvent.click(await dialog.findByRole('button', { name: /^More/ }))
   const field = dialog.getByRole('combobox', { name: 'After other jobs' })
-  // Newest first. Chosen jobs are not offered again.
+  // The list starts with the newest job. Chosen jobs are not offered again.
   for (const { project, spider, status } of [first!, second!]) {
     fireEvent.click(field)
     const offered = await waitFor(() => {

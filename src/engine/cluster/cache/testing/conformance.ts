@@ -61,7 +61,7 @@ export function describeCache(
           let bucket: Bucket | null = null
           let nowMs = 0
           for (const { afterMs, cost } of all) {
-            // Rounded like a test's clock, because both must compute with the same times.
+            // Rounded like a test's clock, because the cache and the test must compute with the same times.
             const stepMs = Math.round(afterMs)
             it.advanceBy(stepMs)
             nowMs += stepMs

@@ -37,8 +37,8 @@ const LATE_MS = 900
 const STEP_MS = 3_600_000
 
 /**
- * Runs several elections on one database through all these disturbances. Resolves to the first problem, or to null
- * if two engines never led at the same time and one led whenever one could.
+ * Runs several elections on one database through all these disturbances. Resolves to the first problem. Resolves to
+ * null if two engines never led at the same time, and an engine led whenever one could.
  */
 export async function liveThrough(
   disturbances: readonly Disturbance[],

@@ -44,7 +44,7 @@ const of = (watch: AlertWatch, key: string, labels: Partial<Record<'project' | '
 })
 
 /**
- * What the signals are about. Only a few things, so that rules, groups and silences overlap. Two of them have the
+ * What the signals are about. There are only a few things, so rules, groups and silences overlap. Two things have the
  * same key.
  */
 const THINGS = [

@@ -159,7 +159,7 @@ export class PlainModel {
     return silences.some((silence) => this.#isSilencedBy(silence, one, nowMs)) ? 'silenced' : null
   }
 
-  /** Rule 10: does all work that was due before now. Of the work due now, does only what changes episodes. */
+  /** Rule 10: does all work that was due before now. Does only the part of the work due now that changes episodes. */
   #passUntil(nowMs: number): void {
     for (;;) {
       const stepMs = Math.min(...this.#stepMoments())

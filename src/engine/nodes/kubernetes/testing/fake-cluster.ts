@@ -16,7 +16,7 @@ interface FakeObject {
   status?: Record<string, unknown>
 }
 
-/** Replaces the next matching response: a status, or no response although the server acted. */
+/** Makes the next matching request fail: with a status, or without a response although the server acted. */
 export type Fault = { on: RegExp; answer: number | 'lose' | 'close'; message?: string }
 
 /** The API endpoints that we use, in memory. Lists have pages of two objects. e2e/kubernetes tests a real server. */

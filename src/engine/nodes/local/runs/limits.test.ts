@@ -26,7 +26,7 @@ test.each<[RunLimits, Partial<RunFacts>, number, string | null]>([
   [{ silentSeconds: 5 }, {}, 5_000, 'silence limit of 5 s (no new log line for 5 s)'],
   [{ silentSeconds: 5 }, { loggedAtMs: START_MS + 3_000 }, 7_000, null],
   [{ silentSeconds: 5 }, { loggedAtMs: START_MS + 3_000 }, 8_500, 'silence limit of 5 s (no new log line for 5 s)'],
-  // A log of an earlier run with the same name proves nothing.
+  // The log of an earlier run with the same name does not count.
   [{ silentSeconds: 5 }, { loggedAtMs: START_MS - 60_000 }, 4_000, null],
   [{ wallSeconds: 10, silentSeconds: 5 }, {}, 30_000, 'silence limit of 5 s (no new log line for 30 s)'],
   [

@@ -15,7 +15,7 @@ import { RunList, type RunListOptions } from './run-list.ts'
 
 const SHOP = aProjectName('shop')
 
-/** Replaces the runner, so that these tests need Python but no Scrapy. The name of the spider says what it does. */
+/** Replaces the runner, so that these tests need Python but no Scrapy. The spider's name determines its behavior. */
 const FAKE_RUNNER = `
 import json, os, shutil, signal, subprocess, sys, time
 with open(sys.argv[1] + "/launch.json") as file:
@@ -266,7 +266,8 @@ test('an interrupted spider ends by the signal; a killed one takes its children 
     expect(pid).toBeGreaterThan(0)
     return pid
   }, WAIT)
-  // A Python that is interrupted before it runs our code exits with status 1 and not because of the signal.
+  // Waits, because a Python that is interrupted before it runs our code exits with status 1 and not because of the
+  // signal.
   await vi.waitFor(async () => expect(await touched()).toHaveLength(3), WAIT)
   expect(await list.cancel(aProjectName('other project'), 'waits', 'INT')).toBeNull()
   expect(await list.cancel(SHOP, 'waits', 'INT')).toBe('running')
@@ -433,7 +434,7 @@ test('a run from before the last boot has ended with an unknown result', async (
   const runs = join(directory.path, 'data', 'runs')
   await mkdir(runs, { recursive: true })
   await acceptRun(runs, aSpec('a', 'quick'))
-  // Our own pid, but of an earlier process that used the same number.
+  // This is our own pid, but the start time is that of an earlier process with the same pid.
   await writeWhole(join(runs, 'a'), 'started', { pid: process.pid, startTime: 'an earlier boot:1' })
   const list = await open()
   expect(await untilEnded(list, 'a')).toEqual({ code: null, signal: null })

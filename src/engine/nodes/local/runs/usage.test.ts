@@ -33,7 +33,7 @@ test('the usage of a spider includes its group, session, descendants in sessions
     row(1, 0),
     row(90, 1, { childrenCpuSeconds: 7 }),
     row(100, 90, { groupId: 100, sessionId: 100, memoryBytes: 50 * MEGABYTE, cpuSeconds: 10, childrenCpuSeconds: 2 }),
-    // In the group, in the session, a child in its own session, that child's child, and an orphan.
+    // The rows are: in the group, in the session, a child in its own session, that child's child, and an orphan.
     row(101, 100, { groupId: 100, sessionId: 100 }),
     row(102, 1, { groupId: 102, sessionId: 100 }),
     row(103, 100, { groupId: 103, sessionId: 103 }),

@@ -19,7 +19,7 @@ afterEach(async () => {
 interface Workplace {
   clock: FakeClock
   pool: WarmPool
-  /** Replaces Python with a shell script that prints the given lines and then reads. */
+  /** Replaces Python with a shell script that prints the given lines and then reads its input. */
   aPython: (name: string, script: string) => Promise<string>
   until: (python: string, mode: string) => Promise<void>
   start: (python: string) => Promise<boolean>

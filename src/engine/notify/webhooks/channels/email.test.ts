@@ -64,7 +64,7 @@ async function openMailServer(options: SMTPServerOptions = {}) {
     ...options
   })
   server.on('error', () => {
-    // A client that leaves, as some of these do.
+    // Some of these clients disconnect abruptly.
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())))

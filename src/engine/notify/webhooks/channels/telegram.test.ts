@@ -20,7 +20,7 @@ test('whatever alerts contain, the text keeps to the limit, and has only our tag
     fc.property(hostileNews(3), (news) => {
       const text = telegramText(news, LINKS)
       expect(text.length).toBeLessThanOrEqual(4_096)
-      // Outside our tags and entities, none of the three markup characters remains.
+      // Outside our tags and entities, none of the three markup characters is left.
       expect(
         text.replaceAll(
           /<\/?(?:b|code)>|<a href="https:\/\/deck\.example\.org\/[#/\w]*">|<\/a>|&(?:amp|lt|gt|quot);/g,

@@ -158,7 +158,7 @@ describe('a log', () => {
     const log = lines(2 * 1_048_576 + 5_000)
     await archive.copies.advance(JOB, FIRST, nodeWith(log.subarray(0, 1_048_576 + 5_000)))
     const source = await archive.copies.fileOf(JOB, FIRST)
-    // The rest is as long as before but starts one frame later.
+    // The remainder of the copy is as long as before but starts one frame later.
     await archive.copies.advance(JOB, FIRST, nodeWith(log))
     await expect(archive.seal(JOB, FIRST, source)).rejects.toMatchObject({ code: 'LOG_DAMAGED' })
     const kept = (await archive.keepCopied(JOB, FIRST, null))!
@@ -175,7 +175,7 @@ describe('a log', () => {
     })
     await Promise.all(removed)
     expect([await archive.copies.list(), await archive.copies.sizeBytes(JOB, FIRST)]).toEqual([[], 0])
-    // In whatever order these calls run, there is one copy.
+    // In any order of these calls, there is one copy at the end.
     const both = [nodeWith(Buffer.alloc(0)), nodeWith(log)].map((read) => archive.copies.advance(JOB, FIRST, read))
     await Promise.all([...both, archive.copies.remove(JOB, FIRST), archive.copies.advance(JOB, FIRST, nodeWith(log))])
     expect(await archive.copies.sizeBytes(JOB, FIRST)).toBe(3_000_000)

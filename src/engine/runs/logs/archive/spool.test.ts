@@ -55,12 +55,12 @@ test('the unfinished write of a killed process is cut off, and everything before
   const path = join(directory, 'a')
   const frames = await readFile(`${path}.frames`)
 
-  // A crash in the middle of the third frame, while the rest still existed.
+  // Simulates a crash in the middle of the third frame, while the rest of the log still existed.
   await appendFile(`${path}.frames`, frames.subarray(0, 5_000))
   expect((await Spool.open(directory, 'a')).sizeBytes).toBe(2 * FRAME_RAW_BYTES + 100)
   expect(await readFile(`${path}.frames`)).toEqual(frames)
 
-  // A crash after a frame was written, before its rest was removed.
+  // Simulates a crash after a frame was written, but before it was removed from the rest.
   await copyFile(`${path}.rest`, join(directory, 'kept'))
   const again = await Spool.open(directory, 'a')
   await again.append(log.subarray(2 * FRAME_RAW_BYTES + 100, 3 * FRAME_RAW_BYTES))
@@ -69,7 +69,7 @@ test('the unfinished write of a killed process is cut off, and everything before
   expect(third.sizeBytes).toBe(3 * FRAME_RAW_BYTES)
   expect(Buffer.from((await third.read(whole)).bytes).equals(log.subarray(0, 3 * FRAME_RAW_BYTES))).toBe(true)
 
-  // A power failure: the file has its length, but the content of the last frame is lost.
+  // Simulates a power failure: the file has its full length, but the content of the last frame is lost.
   const three = await readFile(`${path}.frames`)
   await writeFile(`${path}.frames`, Buffer.concat([three.subarray(0, -100), Buffer.alloc(100)]))
   expect((await Spool.open(directory, 'a')).sizeBytes).toBe(2 * FRAME_RAW_BYTES)
