@@ -191,7 +191,7 @@ class Facts {
   }
 }
 
-/** Measures the time from a fact until the deliveries of the fact's messages are on disk. */
+/** Measures the time from a signal until the deliveries of its messages are on disk. */
 class ToldTimes {
   delaysMs: number[] = []
   readonly #begunMs = new Map<string, number>()

@@ -42,7 +42,8 @@ export async function run(words: string[] = []): Promise<Figure[]> {
     ...FULL,
     measureMs: Number(seconds) * 1_000,
     nodes: Number(nodes),
-    // Scales the load, so that a smaller fleet frees as many slots per second.
+    // Scales queue, lanes and run times with the fleet. With shorter runs, a smaller fleet frees as many slots per
+    // second.
     queued: FULL.queued * part,
     lanes: FULL.lanes * part,
     jobMs: FULL.jobMs.map((ms) => ms * part) as [number, number]

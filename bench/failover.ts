@@ -17,10 +17,7 @@ export const needsSetup = true
 
 const PROJECT = 'bench'
 const SLOTS = 10
-/**
- * The duration of a job. So short that many jobs end per second, and only a gap in leadership can cause a gap between
- * two POSTs.
- */
+/** The duration of a job. Many jobs end per second, so only a gap in leadership can cause a gap between two POSTs. */
 const JOB_MS = 200
 const STALL_MS = 12_000
 

@@ -9,7 +9,7 @@ const FULL: Size = { nodes: 1_000, slots: 16, queued: 1_000_000, lanes: 2_000 }
 
 export const run = (): Promise<Figure[]> => measure(FULL)
 
-/** The bound consists of bare claims, in batches, of jobs that the engine left in the queue, with the same rows. */
+/** The bound is bare claims of the jobs that the engine left in the queue, in batches and with the same rows. */
 export async function measure(size: Size): Promise<Figure[]> {
   const postgres = await startBenchPostgres()
   try {

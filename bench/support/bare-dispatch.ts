@@ -6,7 +6,8 @@ import { BareDatabase } from './bare-database.ts'
 import { PROJECTS } from './seed-busy-database.ts'
 
 /**
- * The number of jobs per transaction, and of concurrent groups: while some wait for their nodes, others are written.
+ * The number of jobs per transaction, and of concurrent groups. While some groups wait for their nodes, others are
+ * written.
  */
 const GROUP = 64
 const GROUPS_AT_ONCE = 4

@@ -3,7 +3,7 @@ import net, { type AddressInfo, type Socket } from 'node:net'
 
 export interface CuttableProxy {
   port: number
-  /** Until `heal`, no bytes pass in either direction, on new connections either, and neither side notices. */
+  /** Stops all bytes in both directions until `heal`, on new connections too. Neither side notices. */
   cut(): void
   heal(): void
   stop(): void

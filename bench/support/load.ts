@@ -1,6 +1,6 @@
 /**
- * A separate process, so its CPU time does not count as the server's. Gets a LoadOrder, sends a LoadResult and
- * exits.
+ * A load generator in its own process, so that its CPU time does not count as the server's. Gets a LoadOrder, sends a
+ * LoadResult and exits.
  */
 import { Client } from 'undici'
 

@@ -6,7 +6,7 @@ import { parse } from 'yaml'
 export interface ComposeService {
   name: string
   image: string
-  /** null: that of the image. */
+  /** null: the entrypoint of the image. */
   entrypoint: string[] | null
   command: string[]
   environment: Record<string, string>
@@ -58,7 +58,7 @@ interface RawCompose {
   configs?: Record<string, { file?: string }>
 }
 
-/** @param directory where secrets are, instead of beside the file */
+/** Reads a compose file. `secretsDirectory` replaces the directory of its secrets. */
 export function readCompose(file: string, variables: Record<string, string>, secretsDirectory: string): Compose {
   const document = interpolate(parse(fs.readFileSync(file, 'utf8'), { merge: true }), variables) as RawCompose
   const sourceOf = (kind: 'secrets' | 'configs', name: string): string => {

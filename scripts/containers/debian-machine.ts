@@ -12,7 +12,7 @@ import { overlayOfThisMachine } from './overlay.ts'
 
 export interface Machine {
   run(...command: string[]): { status: number | null; output: string }
-  /** The same, but the command must succeed. @returns what it printed */
+  /** Like `run`, but throws if the command fails. Returns what the command printed. */
   demand(...command: string[]): string
   /** The path on this machine of a path in the booted machine. */
   at(path: string): string

@@ -22,7 +22,7 @@ export interface ImageStandIn {
 
 export interface Pods {
   start(service: ComposeService): Promise<void>
-  /** Sends its stop signal. @returns the exit code */
+  /** Sends the service its stop signal. Returns the exit code. */
   stop(service: ComposeService): Promise<number | null>
   probe(service: ComposeService): boolean
   addressOf(service: ComposeService): string

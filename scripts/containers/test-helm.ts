@@ -104,7 +104,7 @@ function requireThatTyposAreSeen(helm: string, validator: string): void {
   throw new Error('The validation did not find a misspelt field')
 }
 
-/** @returns the number of pods */
+/** Returns the number of pods. */
 function checkPods(resources: Resource[]): number {
   const sets = resources.filter(({ kind }) => ['Deployment', 'StatefulSet'].includes(kind))
   for (const { metadata, spec } of sets) {

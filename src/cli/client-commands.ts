@@ -60,7 +60,9 @@ function openSession(flags: ConnectionFlags, terminal: Terminal): Session {
   }
 }
 
-/** Adds the API commands in the file of `name`. Adds all for the help, the completion and an unknown name. */
+/**
+ * Adds the API commands from the file that contains `name`. For the help, the completion and an unknown name, adds all.
+ */
 export async function addClientCommands(program: Command, terminal: Terminal, name: string | undefined): Promise<void> {
   const addTo =
     (parent: Command): ClientCommands['add'] =>

@@ -81,7 +81,10 @@ export async function runImport(
   return counts
 }
 
-/** Locates the old data. To import another user's Scrapyd, its directory or file must be named. */
+/**
+ * Finds the address and directories of the Scrapyd to import. Its configuration may belong to another user, because the
+ * operator named its directory or file.
+ */
 function findScrapyd(root: string, configFile: string | undefined): StoppedScrapyd {
   const configuration =
     configFile === undefined

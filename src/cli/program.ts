@@ -102,7 +102,7 @@ serviceCommand('serve', 'Run the headless service: the queue, the API, the Scrap
   .option('--readable-log', 'log lines for people, also where standard error is no terminal')
   .action(async (flags: Flags & { readableLog?: boolean }) => {
     const { startStoreThread } = await import('../engine/index.ts')
-    // The store loads slowly, so start now. Invalid options still end the process.
+    // The store loads slowly, so start loading it before the options are read. Invalid options still end the process.
     const storeThread = startStoreThread()
     storeThread.unref()
     const { serve } = await import('./serve.ts')
@@ -242,7 +242,7 @@ program
     writeAnswer(flags, restored, describeRestored(options.dataDirectory, flags.paused === true, restored))
   })
 
-/** What a slow command needs: prints lines on standard error and aborts on the first signal. */
+/** For slow commands: `print` writes a line to standard error, and `signal` aborts on the first signal. */
 function progressOf(): { print: (line: string) => void; signal: AbortSignal } {
   process.once('SIGTERM', () => interruption.abort())
   return { print: (line) => terminal.error(`${line}\n`), signal: terminal.interrupted }

@@ -94,7 +94,7 @@ async function serveAlone(
     scrapdeckVersion: readPackageVersion(),
     logger
   })
-  // Loaded while the engine waits for its data.
+  // Load the server while the engine waits for its data.
   const [engine, { listen }] = await Promise.all([opening, import('../server/listen.ts')])
   starting.defer(() => engine.stop())
   const service = await listen({

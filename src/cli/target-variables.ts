@@ -11,7 +11,7 @@ type Environment = Record<string, string | undefined>
 export interface WrittenValue {
   key: string
   text: string
-  /** Whether it is in the user's own files, not only in the project's file. */
+  /** Whether the value is in the user's own files, not only in the project's file. */
   isOwn: boolean
 }
 
@@ -22,7 +22,8 @@ const WHOLE_ADDRESS = /^\$(?:(\w+)|\{([^}]*)\})((?:\/[^$]*)?)$/
 
 /**
  * Replaces the variable in an address. In a project's file, an address must be a whole variable (optionally with a
- * path) or contain none, because a host or path built from a value would reveal it. Throws BAD_INPUT without values.
+ * path) or contain none, because a host or path built from a value would reveal it. Throws BAD_INPUT, without values in
+ * the message.
  */
 export function expandAddress({ text, isOwn }: WrittenValue, environment: Environment): string {
   const known = namesIn(text, environment)

@@ -118,7 +118,7 @@ function readCertificate(options: OptionReader): { certificate: string; key: str
   return null
 }
 
-/** The trusted proxies with `behind_proxy` if the operator names no others. */
+/** The proxies that `behind_proxy` trusts if the operator names no others. */
 const PROXY_ON_THIS_MACHINE = ['127.0.0.1', '::1']
 
 function readTrustedProxies(options: OptionReader, behindProxy: boolean): string[] {

@@ -3,7 +3,7 @@ import { type OptionReader, readPasswordFile } from './option-reader.ts'
 import type { ConfiguredValue } from './read-files.ts'
 import type { ServeOptions } from './serve-options.ts'
 
-/** Names of our shared cache limits in asynchronous Scrapyds: first in [scrapyd], then in [cache]. */
+/** What asynchronous Scrapyds call our cache limits, in [scrapyd] and in [cache]. */
 const OTHER_LIMITS: Record<string, readonly [string, string]> = {
   cache_ttl: ['cache_default_ttl', 'default_ttl'],
   cache_compression_threshold: ['redis_compression_threshold', 'compression_threshold']
@@ -25,8 +25,8 @@ export function readCacheOptions(options: OptionReader): ServeOptions['cache'] {
 }
 
 /**
- * Reads the Redis of an asynchronous Scrapyd: `redis_url`, or `host`, `port` and `db` of [cache], where an address
- * implies `backend`. `own`, the value in [scrapdeck], takes precedence.
+ * Reads the Redis of an asynchronous Scrapyd: `redis_url`, or `host`, `port` and `db` of [cache]. An address implies
+ * that the backend is Redis. `own`, the value in [scrapdeck], takes precedence.
  */
 function readOtherCache(options: OptionReader, own: ConfiguredValue | null): ConfiguredValue | null {
   const pick = (section: 'scrapyd' | 'cache') => (name: string) => ({

@@ -67,8 +67,8 @@ const userFile = (place: Pick<Place, 'homeDirectory'>): ConfigurationFile => ({
 /**
  * Reads and merges the files. Skips missing files, except those named on the command line. Throws BAD_INPUT for
  * everything that ConfigParser would reject, and for a file that other users could have changed (file-trust.ts).
- * `skipUnreadable`: for programs run by users without access to the service's configuration. `anyOwnerIn`: a
- * directory that the operator named.
+ * `skipUnreadable`: for programs run by users without access to the service's configuration. `anyOwnerIn`: a directory
+ * whose files can belong to anyone, because the operator named it.
  */
 export function readConfiguration(
   listed: readonly ConfigurationFile[],

@@ -58,7 +58,7 @@ function listSecretFiles({ flags, environment, configuration, workingDirectory }
   return [...new Set(given.map((path) => resolvePath(workingDirectory, path)))]
 }
 
-/** Ignores a value that cannot be resolved. The reader of the option refuses it, unless it is overridden. */
+/** Ignores a value that cannot be resolved. The reader of the option refuses it, unless another source overrides it. */
 function readIfPossible(configuration: Configuration, section: OptionRow['section'], name: string): string | undefined {
   try {
     return configuration.get(section, name)?.text

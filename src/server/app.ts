@@ -110,7 +110,7 @@ export const SAFE_HEADERS = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'x-frame-options': 'DENY',
-  // default-src does not cover forms and bases.
+  // `default-src` does not apply to forms and base addresses.
   'content-security-policy': "default-src 'none'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
   'cross-origin-resource-policy': 'same-origin',
   // A page that opened one of ours must not control its window.

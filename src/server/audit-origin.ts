@@ -85,7 +85,7 @@ function doorOf(request: FastifyRequest): AuditDoor {
   return url.startsWith('/ui/login') ? 'login' : url.startsWith('/ui') ? 'ui' : 'scrapyd'
 }
 
-/** The error codes of rejections to record: the caller's credentials do not allow the request. */
+/** Rejections with these codes are recorded, because the caller's credentials do not allow the request. */
 const RECORDED: ReadonlySet<string> = new Set(['ROLE_REQUIRED', 'PASSWORD_REQUIRED', 'SECOND_FACTOR_REQUIRED'])
 
 /** Records rejections outside an operation, such as a wrong password. Ignores requests without credentials. */

@@ -75,7 +75,7 @@ export class Connections {
   #drop(strangers: Set<Socket>): boolean {
     const oldest = strangers.values().next().value
     if (oldest === undefined) return false
-    // Remove it now, because it would count until its `close` event.
+    // Remove it now. Otherwise, it would count until its `close` event.
     this.#remove(oldest)
     oldest.destroy()
     return true

@@ -63,7 +63,7 @@ export function createLeaderProxy(options: LeaderProxyOptions): RequestHandler &
   const fromSocket = new WeakSet<object>()
   fastify.addHook('onRequest', async (request, reply) => {
     recognizePeer(request.raw, membership.secret)
-    // The other engine still considers this one the leader. Both that engine and its client retry shortly.
+    // The forwarding engine still considers this engine the leader. That engine and its client both retry shortly.
     if (isFromPeer(request.raw)) throw noLeader(reply)
     if (!fromSocket.has(request.raw)) requireOurHost(request.headers.host, request.raw, isOurHost)
   })

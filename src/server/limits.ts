@@ -50,8 +50,8 @@ export interface RateLimits {
   /** The limit for REST, JSON-RPC and the UI's API, per credential and address. */
   api: RateLimit | null
   /**
-   * The limit for all other endpoints that require credentials (Scrapyd's, logs, items, metrics, pages), in the same
-   * way.
+   * The limit for all other endpoints that require credentials (Scrapyd's, logs, items, metrics, pages), also per
+   * credential and address.
    */
   endpoints: RateLimit | null
   /** The limit for public endpoints (health, login) and requests with rejected credentials, per address. */

@@ -102,7 +102,7 @@ async function readAuthority(directory: string): Promise<Authority | null> {
     const authority = { certificate: new X509Certificate(certificate), key: createPrivateKey(key ?? '') }
     if (authority.certificate.checkPrivateKey(authority.key)) return authority
   } catch {
-    // The error below covers this, as well as a key that belongs to another authority.
+    // The error below covers this case and the case of a key that belongs to another authority.
   }
   throw new ScrapdeckError('CERTIFICATE_UNUSABLE', sentence('server.authority_without_key', { directory }))
 }

@@ -1,7 +1,7 @@
 export type AlertSubject = 'spider' | 'job' | 'error' | 'schedule' | 'node' | 'service'
 
 /**
- * `yes_no`: the watch is a condition that is met or not, and the rule sets for how long. Otherwise, the unit of the
+ * `yes_no`: the watch is a condition, and the rule sets how long it must be met. Otherwise, the unit of the watched
  * figure.
  */
 export type AlertUnit = 'yes_no' | 'runs' | 'items' | 'errors' | 'jobs' | 'percent' | 'hours' | 'days'
@@ -9,9 +9,9 @@ export type AlertUnit = 'yes_no' | 'runs' | 'items' | 'errors' | 'jobs' | 'perce
 interface Watch {
   of: AlertSubject
   unit: AlertUnit
-  /** The directions in which the figure can be bad, the usual one first. */
+  /** The directions in which the figure can be bad, with the usual direction first. */
   compares: readonly ('at_least' | 'at_most')[]
-  /** The condition as it follows "Notify when", such as "a spider fails". */
+  /** Follows "Notify when", such as "a spider fails". */
   label: string
   /** Initial values of a new rule, which then needs only a scope and a channel. */
   usual: { threshold: number; forSeconds: number; severity: 'info' | 'warning' | 'critical' }

@@ -109,7 +109,6 @@ interface Field {
   isWholeFile: boolean
 }
 
-/** Caches how a field's name affects masking, because most requests have the same field names. */
 const FIELDS = new Map<string, Field>()
 const FIELDS_MAX = 1_000
 const PLAIN_NAME = /^[\w.-]{1,40}$/

@@ -60,7 +60,7 @@ export function parseIni(text: string): ParsedIni {
       sections.set(sectionName, section)
       continue
     }
-    // No regular expression that can backtrack over white space, because this also parses untrusted eggs.
+    // Do not use a regular expression that can backtrack over whitespace, because this also parses untrusted eggs.
     const delimiter = content.search(/[=:]/)
     if (section === null) problem('it comes before the first [section]')
     else if (delimiter < 1) problem('it is neither "name = value" nor a [section]')

@@ -104,7 +104,10 @@ export function readTaken(timeline: readonly Transition[]): TakenDefaults {
 export const orderEntry = (timeline: readonly Transition[]): Transition | undefined =>
   timeline.findLast(({ kind, evidence }) => kind === 'queued' || 'jsonParams' in evidence)
 
-/** What the job's order or a later operator set. If the order is repeated, the defaults apply to the rest. */
+/**
+ * What the job's order, or an operator later, set explicitly. If the order is repeated, the defaults apply to
+ * everything else.
+ */
 export function ownParts({ job, timeline }: { job: JobParts; timeline: readonly Transition[] }): OwnParts {
   const { fromDefaults, withoutDefaults } = readTaken(timeline)
   const taken = new Set(fromDefaults)

@@ -19,7 +19,7 @@ export const RESERVED_ARGUMENTS: ReadonlySet<string> = new Set([
   '_spider'
 ])
 
-/** Names that Scrapyd accepts, lists with the pending job, and then loses. */
+/** Scrapyd accepts these names and lists them with the pending job, but does not pass them on. */
 export const LOST_ARGUMENTS: ReadonlySet<string> = new Set(['_project', '_spider'])
 
 /** JavaScript loses this name when it copies an object, so settings and arguments cannot use it. */

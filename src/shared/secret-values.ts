@@ -12,8 +12,8 @@ interface Values {
 }
 
 /**
- * Returns the replacement for a secret value. `place` (`argSets 0:token`) is the value's position, the same in every
- * copy.
+ * Returns the replacement for a secret value. `place` is the value's position, such as `argSets 0:token`, which is the
+ * same in every copy of the values.
  */
 type Replace = (value: string, place: string) => string
 

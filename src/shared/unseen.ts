@@ -15,8 +15,8 @@ export function readableName(name: string): string {
 }
 
 /**
- * Control characters, direction marks, and characters without width can make a name look like another one.
- * Terminals and logs execute some of them.
+ * Control characters, direction marks, and characters without width can make a name look like another one. Terminals
+ * execute some of them.
  */
 const DIRECTION = '\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069'
 const NO_ROOM =

@@ -105,8 +105,8 @@ function describeIssue(issue: Issue): string {
 }
 
 /**
- * The alternatives of a union that are closest to the input. Empty: the issue is not about a union, or the union has
- * its own message.
+ * Returns the alternatives of a union that are closest to the input. Empty if the issue is not about a union, or if the
+ * union has its own message.
  */
 function formsMeant({ code, message, errors }: Issue): Issue[][] {
   if (code !== 'invalid_union' || errors === undefined || message !== NO_FORM_FITS) return []

@@ -20,8 +20,8 @@ export function wholeNumber(text: string): number {
 }
 
 /**
- * Adds `--yes` to a command that otherwise only shows what it would do. `--dry-run` is for scripts and means that
- * `--yes` is missing.
+ * Adds `--yes` to a command that otherwise only shows what it would do. `--dry-run` lets scripts request that default
+ * explicitly.
  */
 export function withConsent(command: Command): Command {
   return command

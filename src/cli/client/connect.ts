@@ -328,7 +328,7 @@ function unreachable({ url }: Pick<Address, 'url'>, error: unknown): CommandEnd 
   )
 }
 
-/** The flags for the fields named in the API's messages. */
+/** The flags that set the fields named in the API's messages. */
 const FLAGS: [RegExp, string][] = [
   [/\bgiveUpAfterSeconds\b/g, '--give-up-after (in seconds)'],
   [/\b(timing\.)?rules\.\d+\.everySeconds\b/g, '--every (in seconds)'],

@@ -10,9 +10,9 @@ import { CommandEnd, EXIT_CODES } from './exit-codes.ts'
 import type { Session } from './session.ts'
 
 /**
- * Acts on jobs named by id, by the last 8 or more digits of it, by its first 10 or more, or by a client's jobid. Treats
- * 32 digits as an id first, then as a jobid, because some clients choose such jobids. Calls `act` again after
- * JOB_NOT_FOUND, so `act` must change nothing when it throws that.
+ * Acts on jobs named by id, by its last 8 or more digits, by its first 10 or more digits, or by a client's jobid.
+ * Treats 32 digits as an id first, then as a jobid, because some clients choose such jobids. Calls `act` again after
+ * JOB_NOT_FOUND, so `act` must change nothing when it throws that error.
  */
 export async function withJobs<Result>(
   client: Client,
@@ -137,7 +137,7 @@ export async function listSchedules(
   return all
 }
 
-/** Ends with `notFound` if no project matches, because an empty list can also mean a mistyped name. */
+/** Ends the command with `notFound` if no project matches. Otherwise, a mistyped name would give an empty list. */
 export async function requireProject(client: Client, name: string | undefined): Promise<void> {
   if (name === undefined) return
   const names = (await client.projects.list()).projects.map((project) => project.name)
@@ -147,7 +147,7 @@ export async function requireProject(client: Client, name: string | undefined): 
   throw new CommandEnd(EXIT_CODES.notFound, `${what}${near}`)
 }
 
-/** Warns about terms that no node meets. A job with such a term waits until a node meets it. */
+/** Warns about tag terms that no node meets. A job with such a term waits until a node meets it. */
 export async function tellUnmetTags({ client, terminal, flags }: Session, terms: readonly string[]): Promise<void> {
   if (terms.length === 0 || flags.json === true) return
   const { nodes } = await client.nodes.list()

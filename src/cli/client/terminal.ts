@@ -1,4 +1,4 @@
-/** Everything that a command uses on the machine. Tests inject it and run commands in their own process. */
+/** Everything that a command uses on the machine. Tests replace it to run commands within the test's process. */
 export interface Terminal {
   out(text: string): void
   error(text: string): void
@@ -57,7 +57,7 @@ export function safeJson(value: unknown, indent?: number): string {
 
 type OpenBrowser = (url: string) => Promise<void>
 
-/** Returns null if this user could not see a browser. */
+/** Returns null if a browser would not be visible to this user. */
 export function findBrowser(environment: Record<string, string | undefined>): OpenBrowser | null {
   const isOverSsh = Boolean(environment['SSH_CONNECTION'] || environment['SSH_TTY'])
   const hasDisplay = ['DISPLAY', 'WAYLAND_DISPLAY', 'WSL_DISTRO_NAME'].some((name) => Boolean(environment[name]))

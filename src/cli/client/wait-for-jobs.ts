@@ -8,11 +8,11 @@ import { whyOf } from './why.ts'
 
 const WAIT_MS = 1_000
 const MOST_MISSED = 120
-/** The interval for repeating an unchanged reason, so that a log of the command shows that it is still waiting. */
+/** How often to print an unchanged reason again, so that a captured log shows that the command is still waiting. */
 const REPEAT_MS = 60_000
 
 /**
- * Waits until the jobs have ended and prints each one. Prints on standard error why the others wait. Ends with
+ * Waits until the jobs have ended and prints each one. Meanwhile, prints on standard error why jobs wait. Ends with
  * badOutcome unless all jobs succeeded, or with timedOut.
  */
 export async function waitForJobs(

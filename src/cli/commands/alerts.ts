@@ -206,7 +206,7 @@ export function addAlertCommands({ group }: ClientCommands): void {
   )(async ({ client, print }, texts) => {
     const isWhole = texts.every((text) => text.length === ID_LENGTH)
     const silences = isWhole ? [] : (await client.alertSilences.list()).silences
-    // An unknown silence may already have ended. The engine reports that.
+    // Pass on an unknown id, because the silence may already have ended, which the engine reports.
     const ids = texts.map((text) => pickById(silences, text, ID_START_MIN)?.id ?? text)
     const [id] = ids
     if (ids.length === 1) print(await client.alertSilences.remove({ id: id as never }), () => 'The silence has ended.')

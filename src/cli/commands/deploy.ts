@@ -158,8 +158,8 @@ function addressOf({ url }: DeployTarget, { environment }: Terminal, flags: Depl
 }
 
 /**
- * Takes credentials from the flags, then scrapy.cfg, then ~/.netrc, like scrapyd-deploy. Sends those of a target only
- * to that target, and those of variables only to their own address.
+ * Takes credentials from the flags, then scrapy.cfg, then ~/.netrc, like scrapyd-deploy. Sends the credentials of a
+ * target only to that target, and credentials from variables only to their own address.
  */
 function connectToTarget(target: DeployTarget, flags: DeployFlags, terminal: Terminal): Client {
   const { username, password, isOwnAddress } = target
@@ -180,7 +180,9 @@ function connectToTarget(target: DeployTarget, flags: DeployFlags, terminal: Ter
   )
 }
 
-/** A password in the user's own files is meant for the address there, not for one in a project's file. */
+/**
+ * A password in the user's own files is meant for the address in those files, not for an address in a project's file.
+ */
 function passwordIsForAnother({ name, url }: DeployTarget): CommandEnd {
   const section = name === 'default' ? 'deploy' : `deploy:${name}`
   const address = withoutCredentials(url?.text ?? '')

@@ -228,7 +228,7 @@ async function showJob(session: Session, name: string): Promise<void> {
 /** The names of notes about a node that cannot receive variables or secret values (dispatch/placing/sender.ts). */
 const NOTES_OF_NODE = ['env', 'secrets']
 
-/** Returns the notes in a timeline entry. Those of plugins have a phrase as their name, not a field name. */
+/** Returns the notes in a timeline entry. The name of a plugin's note is a phrase, not the name of a field. */
 function notesOf(evidence: Record<string, unknown>): string[] {
   const isNote = (name: string) => name.includes(' ') || NOTES_OF_NODE.includes(name)
   const inWords = Object.entries(evidence).filter(([name]) => isNote(name))

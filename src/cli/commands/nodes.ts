@@ -299,7 +299,7 @@ async function tryNewAddress(
     const isNotSent = `${lost.length > 1 ? 'are' : 'is'} not sent to a new address or through a new proxy.`
     throw new CommandEnd(EXIT_CODES.usage, `The ${lost.join(' and ')} of ${name} ${isNotSent} ${advice.join(' ')}`)
   }
-  // The probe does not use the stored password, so a node whose password has not changed rejects it.
+  // The probe does not use the stored password, so a node with an unchanged password rejects the probe.
   const isUsable = found.health === 'up' || (needsPassword && found.health === 'unauthorized')
   const isAnothers = found.duplicateOf !== null && found.duplicateOf !== id
   const isRefused = !isUsable && !isAnothers && !force

@@ -12,7 +12,10 @@ interface OrderFields {
   status?: string
 }
 
-/** Converts a response to the scheduler's format. The `job_id` of a repeated order is its schedule's id. */
+/**
+ * Converts a response to the format of the scheduler that Scrapdeck replaces. The `job_id` of a repeated order is the
+ * id of its schedule.
+ */
 export function inSchedulerFormat(body: unknown): unknown {
   if (typeof body !== 'object' || body === null) return body
   if ('orders' in body) return { ...body, orders: (body.orders as unknown[]).map(inSchedulerFormat) }

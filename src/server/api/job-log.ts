@@ -74,11 +74,11 @@ export function createLineReader(): (chunk: LogChunk) => LogLine[] {
   }
 }
 
-/** How often to send a comment, which keeps proxies from closing a quiet stream, and to check for a newer attempt. */
+/** How often to check for a newer attempt and to send a comment, which keeps proxies from closing a quiet stream. */
 const HEARTBEAT_MS = 15_000
 /**
- * The length from which collected text is written to the stream. For longer pieces, the process would take memory that
- * the allocator does not return to the system.
+ * Collected text is written to the stream when it reaches this length. Longer pieces would make the process take memory
+ * that the allocator does not return to the system.
  */
 const WRITE_CHARACTERS = 32_768
 /** The id of the `end` event. An EventSource that reconnects with it gets a 204, which makes it stop reconnecting. */

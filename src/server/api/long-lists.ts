@@ -29,8 +29,8 @@ export type Coerce = (value: unknown, list?: string) => unknown
 let lastTurn: Promise<void> = Promise.resolve()
 
 /**
- * Resolves in a later turn of the event loop. Each caller gets a turn of its own, so that short requests can run in
- * between.
+ * Resolves in a later turn of the event loop. Each caller gets its own turn, so that short requests can run between
+ * them.
  */
 export const giveWay = (): Promise<void> => (lastTurn = lastTurn.then(nextTurn))
 
@@ -46,7 +46,10 @@ export function longListsOf({ procedure, input }: Call): LongList[] {
   })
 }
 
-/** Calls `visit` for the items until it returns true. Works in slices of several milliseconds, each in its own turn. */
+/**
+ * Calls `visit` for the items until it returns true. Works in slices of several milliseconds, each in its own turn of
+ * the event loop.
+ */
 export async function visitInSlices(
   items: readonly unknown[],
   visit: (item: unknown, index: number) => boolean,

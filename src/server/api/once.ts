@@ -31,7 +31,7 @@ const NOT_KEPT = 'null'
 /**
  * Performs a request once per Idempotency-Key. The engine identifies the request by `onceKey` (RouterContext.onceKey).
  * Streams and failures are not stored, so that the key can be used again. A secret response (`isSecret`) is not stored
- * either, but a repeated request rejects with IDEMPOTENCY_SECRET_NOT_KEPT.
+ * either, so a repeated request rejects with IDEMPOTENCY_SECRET_NOT_KEPT.
  */
 export async function answerOnce(
   { answers, incoming }: Pick<Engine, 'answers' | 'incoming'>,

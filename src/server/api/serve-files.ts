@@ -69,7 +69,7 @@ async function* piecesOf(client: ApiClient, id: string): AsyncGenerator<Buffer> 
 
 const LOG_ZIP = 'logs.zipFile'
 
-/** Sends the logs of many jobs as one archive, like logs.zip, while writing the archive. */
+/** Sends the logs of many jobs as one zip archive, which is written while it is sent. */
 export async function serveLogZip(
   request: FastifyRequest,
   reply: FastifyReply,

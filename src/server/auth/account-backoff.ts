@@ -19,7 +19,7 @@ interface Account {
   lastMs: number
   clients: Set<string>
   guesses: Set<string>
-  /** The number of failures since more than FREE_CLIENTS clients have failed. */
+  /** The number of failures that lengthen the wait. Counting starts with the first client beyond FREE_CLIENTS. */
   spread: number
 }
 

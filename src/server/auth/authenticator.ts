@@ -276,7 +276,7 @@ export class Authenticator {
     return principal === null || this.#access.isCurrent(kind === 'session' ? this.#asCounted(id, principal) : principal)
   }
 
-  /** A session that ended all others counts as started at that time, even for requests that started earlier. */
+  /** A session that ended all other sessions of its user counts from that moment, even for its requests in progress. */
   #asCounted(id: string, principal: Principal): Principal {
     const session = this.#own.get(id)
     return session === null ? principal : { ...principal, sinceMs: Math.max(principal.sinceMs, countedFrom(session)) }
@@ -334,8 +334,8 @@ export class Authenticator {
         const { userId, sinceMs } = principalOf(request)
         const others = list().filter((one) => one.userId === userId && !one.isCurrent)
         if (userId !== null) {
-          // Other engines can have sessions that are not listed here. Those that began before the time stored in the
-          // database end, too.
+          // Other engines can have sessions that are not listed here. They end too, because sessions of this user that
+          // began before the time stored in the database are invalid.
           const countsFromMs = () => (caller.kind === 'session' ? this.#countedFrom(caller.id) : sinceMs)
           await this.#access.endOtherSessions(userId, countsFromMs, (fromMs) => this.#own.keepFrom(caller.id, fromMs))
         }

@@ -23,7 +23,7 @@ export class AddressList {
   }
 }
 
-/** The client's address for logs and limits, as reported by a trusted proxy. `socket` for the Unix socket. */
+/** The client's address for logs and limits, as reported by a trusted proxy. Returns `socket` for the Unix socket. */
 export function addressOf(request: FastifyRequest): string {
   const ofPeer = clientAddressOfPeer(request.raw)
   if (ofPeer !== null) return read(ofPeer) ?? 'peer'
@@ -38,8 +38,8 @@ const read = remember((text) => {
 })
 
 /**
- * Returns what limits treat as one client: an IPv4 address or an IPv6 /64 network, because one customer has the whole
- * network.
+ * Returns the key that limits use for a client: its IPv4 address or its IPv6 /64 network, because providers assign
+ * whole /64 networks to customers.
  */
 export const clientOf = remember((address: string): string => {
   if (!isIPv6(address)) return address
@@ -47,7 +47,9 @@ export const clientOf = remember((address: string): string => {
   return `${groups.map((group) => group.toString(16)).join(':')}::/64`
 })
 
-/** Converts an IPv4 address from IPv6 notation, in which a socket for both versions reports it. */
+/**
+ * Converts an IPv4 address in IPv6 notation (`::ffff:10.0.0.1`), as reported by a socket that accepts both versions.
+ */
 export function plainAddress(address: string): string {
   if (!isIPv6(address)) return address
   const groups = groupsOf(address)

@@ -3,8 +3,8 @@ import { hostname } from 'node:os'
 import type { NoPasskeySite, PasskeySite } from '../../engine/index.ts'
 
 /**
- * Returns a function that checks whether a `Host` header is ours. After DNS rebinding, requests have a foreign one.
- * `allowedHosts` are the operator's names. A name without a port matches any port.
+ * Returns a function that checks whether a `Host` header is ours. With DNS rebinding, requests have a foreign one.
+ * `allowedHosts` are names that the operator configured. A name without a port matches any port.
  */
 export function createHostRule(options: {
   bindAddress: string

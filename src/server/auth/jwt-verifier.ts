@@ -14,7 +14,7 @@ const ALGORITHMS = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 ]
-/** The minimum time between two fetches of the keys that tokens with an unknown key cause, across all senders. */
+/** Tokens with an unknown key make us fetch the issuer's keys again, but at most once in this time for all senders. */
 const KEYS_COOLDOWN_MS = 60_000
 const KEYS_MAX_AGE_MS = 10 * 60_000
 const CLOCK_TOLERANCE_SECONDS = 5
@@ -54,7 +54,7 @@ export class JwtVerifier {
       })
       return { is: 'valid', claims: payload }
     } catch (error) {
-      // jose's error messages about a token contain no part of it. Other errors come from fetching the keys.
+      // jose's error messages never quote the token. Other errors come from fetching the keys.
       if (error instanceof errors.JWKSTimeout || !(error instanceof errors.JOSEError)) return { is: 'unknown' }
       return { is: 'invalid', why: error.message }
     }

@@ -4,10 +4,9 @@ import { escapeHtml } from '../html.ts'
 import { SMALL_PAGE_POLICY, smallPage } from '../small-page.ts'
 import { SIGN_IN_PATH } from './oidc-sign-in.ts'
 
-/** The path that returns the options for a passkey. */
 export const PASSKEY_OPTIONS_PATH = '/ui/login/passkey'
 
-/** Adds the fragment, which names the UI's page, to the link. Browsers do not send fragments. */
+/** Adds the fragment, which names the UI's page, to the link. Browsers do not send fragments to servers. */
 const LINK_SCRIPT = `const link = document.querySelector('a.button')
 if (location.hash) link.href += '?page=' + encodeURIComponent(location.hash)`
 

@@ -118,7 +118,8 @@ export class OidcSignIn {
 
   /**
    * Handles a logout that the provider reports. Returns the sessions in the report, or ends all sessions of the user.
-   * Rejects with SIGN_IN_UNAVAILABLE, or BAD_INPUT unless the provider signed the report for us.
+   * Rejects with SIGN_IN_UNAVAILABLE, or with BAD_INPUT if the report is not signed by the provider or not meant for
+   * this client.
    */
   async endByProvider(logoutToken: string): Promise<string[]> {
     this.#logoutTokens ??= this.#loadVerifier()

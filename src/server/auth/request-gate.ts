@@ -73,7 +73,10 @@ export class RequestGate {
     this.#options = options
   }
 
-  /** Sets `request.caller`, or throws or rejects. Usually returns no promise. No web page can use the Unix socket. */
+  /**
+   * Sets `request.caller`, or throws or rejects. Usually returns no promise. Does not check the origin of requests on
+   * the Unix socket, because no web page can use it.
+   */
   admit(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -161,7 +164,10 @@ export class RequestGate {
     return request.routeOptions.url === '/metrics' && this.#options.readsMetrics.has(addressOf(request))
   }
 
-  /** Limits the time for a body of an anonymous client, or for the rest of a body after the response. */
+  /**
+   * Limits how long an anonymous client can take to send a body, and how long any client can continue to send one after
+   * the response.
+   */
   limitBody(request: FastifyRequest): void {
     if (!hasUnreadBody(request)) return
     const { raw } = request

@@ -24,7 +24,7 @@ export interface SessionToken {
   renewal: string
 }
 
-/** None of the parts except the last one can be forged, because a session is found by their hash. */
+/** A client cannot change any part but the last, because a session is looked up by the hash of the others. */
 export function createSessionToken({
   userId,
   beganAtMs,

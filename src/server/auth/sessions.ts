@@ -9,7 +9,6 @@ import { readSessionToken, renewSessionToken, type SessionToken } from './sessio
 const DAY_MS = 24 * 3_600_000
 /** The maximum duration of a session. The operator sets it for sessions from an identity provider. */
 export const SESSION_MS = 30 * DAY_MS
-/** How long an unused session lasts. */
 export const IDLE_MS = 7 * DAY_MS
 const MAX_SESSIONS = 1000
 /** The maximum number of sessions per user, so that frequent logins end only the user's own sessions. */
@@ -39,7 +38,10 @@ const Session = z.strictObject({
   lastSeenAtMs: z.number(),
   address: z.string(),
   userAgent: z.string(),
-  /** `renewal` is the hash of the current cookie's renewed part, `next` that of a newer cookie that was sent. */
+  /**
+   * `renewal` is the hash of the renewed part of the current cookie. `next` is the same for a newer cookie that was
+   * sent but not used yet.
+   */
   renewal: Hash,
   renewedAtMs: z.number(),
   next: Hash.nullable(),

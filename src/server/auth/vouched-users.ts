@@ -47,7 +47,10 @@ export class PluginUsers {
     this.#parts = parts
   }
 
-  /** null means a wrong password. `key` is its keyed hash. Rejects like admitVouched or with SIGN_IN_UNAVAILABLE. */
+  /**
+   * Returns null if the password is wrong. `key` is a keyed hash of the credentials. Rejects like admitVouched or with
+   * SIGN_IN_UNAVAILABLE.
+   */
   async find(request: FastifyRequest, given: BasicCredentials, key: string): Promise<Principal | null> {
     const { access, clock } = this.#parts
     if (given.username === '' || access.isLocalName(given.username)) return null

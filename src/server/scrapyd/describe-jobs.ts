@@ -68,9 +68,9 @@ export function fileUrl(
 }
 
 /**
- * Formats local time without a zone: `2026-11-19 18:10:00.123000`. Scrapyd omits a zero fraction (2.2), and some
- * clients fail without one. This is rare with Scrapyd's microseconds, but would be one time in a thousand with our
- * milliseconds.
+ * Formats local time without a zone: `2026-11-19 18:10:00.123000`. Always includes the fraction, because some clients
+ * fail without it. Scrapyd omits a zero fraction (2.2), which is rare with its microseconds but would affect every
+ * thousandth of our times.
  */
 export function formatLocalTime(atMs: number | null): string | null {
   if (atMs === null) return null

@@ -1,6 +1,6 @@
 /**
- * The days of cron expressions, as one number per month: bit 0 is its first day. Which days match depends only on
- * the month's length and its first weekday, so each is computed once for 28 kinds of months.
+ * The days of cron expressions, as one number per month: bit 0 is the month's first day. Which days match depends only
+ * on the month's length and its first weekday, so there are only 28 kinds of months to compute.
  */
 import type { DayFields } from './cron-fields.ts'
 
@@ -43,7 +43,9 @@ function makeMonth(index: number): Month {
   return { firstDay, length, number: (index % 12) + 1, firstWeekday: new Date(firstDay * DAY_MS).getUTCDay() }
 }
 
-/** The search ends with the month of `untilDay`. `bitsOf` must depend only on the kind of month (see above). */
+/**
+ * The search ends with the month of `untilDay`. `bitsOf` must depend only on the length and first weekday of the month.
+ */
 export function dayAtOrAfter(day: number, untilDay: number, bitsOf: (month: Month) => number): number | null {
   let index = indexOf(day)
   let skipped = day - (monthAt(index)?.firstDay ?? day)

@@ -90,7 +90,10 @@ function stretchOf(zone: string, atMs: number, budget: SearchBudget): Stretch {
   return stretchAt(zone, atMs)
 }
 
-/** If several moments coincide, prefers one that a clock change moved or doubled, because users should see that. */
+/**
+ * If several rules give the same moment, prefers one that a clock change moved or doubled, because users should see
+ * that.
+ */
 function earliest(moments: (Moment | null)[]): Moment | null {
   return moments.reduce((best, one) => {
     if (one === null || best === null) return one ?? best

@@ -31,7 +31,10 @@ export class SearchBudget {
   readonly #timing: ScheduleTiming
   readonly #years: Set<number>
   #searched = 0
-  /** Counts in `spent` but never ends a search, because finding a single moment takes few years. */
+  /**
+   * The work to find clock changes. It counts in `spent` but never ends a search, because finding a single moment takes
+   * few years.
+   */
   #ofZones = 0
 
   /** `previous`: the budget of an earlier search in the same timing, whose years are already cached. */

@@ -88,7 +88,7 @@ function describeHours(hours: number[]): string {
   return hours.length === 24 ? ' of every hour' : ` of ${valuesOf('hour', hours)}`
 }
 
-/** Of minutes or seconds. */
+/** The step of values that divide an hour or a minute evenly, otherwise null. */
 function evenStep(values: number[]): number | null {
   const step = progressionOf(values)
   return step === 60 / values.length ? step : null

@@ -42,8 +42,8 @@ export const Me = z.object({
   name: z.string(),
   role: ShownRole,
   /**
-   * `everywhere`: permissions in all projects. `projects`: all permissions in each project in which the caller has
-   * more.
+   * `everywhere`: permissions in all projects. `projects`: the projects in which the caller has more permissions, with
+   * all of them.
    */
   permissions: z.object({
     everywhere: z.array(KnownPermission).nullable(),
@@ -73,7 +73,7 @@ export const User = z.object({
   /** Whether the user needs a code of an authenticator app in addition to the password. */
   hasAuthenticator: z.boolean(),
   passkeyCount: z.number().int(),
-  /** Where the user is managed. Unless it is `local`, the groups there determine the user's own roles. */
+  /** Where the user is managed. Unless this is `local`, the user's groups there determine the roles. */
   origin: z.enum(['local', 'oidc', 'proxy', 'plugin']),
   createdAtMs: z.number(),
   /** To the minute; null: never. */
@@ -243,7 +243,7 @@ export const tokensContract = {
   /** Lists the caller's own tokens. For an owner, lists the tokens of all users. */
   list: read('read', 'GET /tokens', 'caller').output(z.object({ tokens: z.array(AccessToken) })),
 
-  /** Only this response contains the token itself. Callers with a token are refused. */
+  /** Only this response contains the token itself. Rejects callers that use a token. */
   create: write('read', 'POST /tokens', 'caller', { tellsSecret: 'once' })
     .input(NewAccessToken)
     .output(z.object({ secret: z.string(), token: AccessToken })),
@@ -255,7 +255,7 @@ export const tokensContract = {
 }
 
 export const sessionsContract = {
-  /** Lists browser sessions, newest first: the caller's own. For an owner, lists the sessions of all users. */
+  /** Lists the caller's browser sessions, newest first. For an owner, lists the sessions of all users. */
   list: read('read', 'GET /sessions', 'caller').output(z.object({ sessions: z.array(Session) })),
 
   /** Ends responses in progress. */
@@ -264,7 +264,7 @@ export const sessionsContract = {
     .output(z.object({ revoked: z.literal(true) }))
 }
 
-/** A program that requests a token. The program itself sets all fields. */
+/** A program that requests a token. The fields are what the program says about itself and are not verified. */
 export const SignInRequester = z.object({
   client: z.enum(Object.keys(SIGN_IN_CLIENTS) as [SignInClient, ...SignInClient[]]),
   host: ShownName.max(64),

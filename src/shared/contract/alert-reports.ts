@@ -27,14 +27,17 @@ export const AlertFigureHistory = z.object({
   bars: z.array(z.object({ value: z.number(), tone: z.enum(['past', 'now', 'failed', 'succeeded']) })),
   fromMs: z.number(),
   untilMs: z.number(),
-  /** The same in words with units, because not all users see the bars. */
+  /** Describes the bars in words with units, because not all users can see the bars. */
   caption: z.string(),
   captionCode: z.string().optional(),
   captionParams: Params.optional()
 })
 export type AlertFigureHistory = z.infer<typeof AlertFigureHistory>
 
-/** Helps to judge an alert, as of this request. A part is null if it does not exist or could not be read in time. */
+/**
+ * Data that helps to judge an alert, read for this request. A part is null if it does not exist or could not be read in
+ * time.
+ */
 export const AlertEvidence = z.object({ log: AlertLogExcerpt.nullable(), history: AlertFigureHistory.nullable() })
 export type AlertEvidence = z.infer<typeof AlertEvidence>
 

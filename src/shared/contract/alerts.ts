@@ -45,7 +45,7 @@ export const AlertRuleSettings = AlertScope.extend({
   threshold: z.number().finite(),
   forSeconds: z.number().int().min(0).max(31_622_400),
   severity: AlertSeverity,
-  /** The responsible person or team, for the message. */
+  /** The responsible person or team, whom the messages name. */
   owner: z.string().max(200).default(''),
   channels: Channels,
   groupBy: AlertGrouping.default('rule'),
@@ -178,7 +178,7 @@ export const AlertTarget = z.discriminatedUnion('kind', [
     url: z.string().max(2_000).default('https://events.pagerduty.com/v2/enqueue')
   }),
   z.object({ kind: z.literal('webhook'), url: z.string().min(1).max(2_000) }),
-  /** A command from `alert_commands` of the configuration. It receives the message as JSON on its input. */
+  /** A command from `alert_commands` of the configuration. It receives the message as JSON on standard input. */
   z.object({ kind: z.literal('command'), command: z.string().min(1).max(100) }),
   /** A plugin in the configuration with the hook `alert`. */
   z.object({ kind: z.literal('plugin'), plugin: z.string().min(1).max(100) }),
@@ -279,7 +279,7 @@ export const alertsContract = {
   notices: read('read', 'GET /alerts/notices', 'seen')
     .input(z.object({ after: NoticePosition.optional() }))
     .output(z.object({ notices: z.array(AlertNotice), after: NoticePosition })),
-  /** Undoes `acknowledge`. Reminders and escalations that became due in between are sent immediately. */
+  /** Undoes `acknowledge`. Sends reminders and escalations immediately if they became due in the meantime. */
   unacknowledge: write('alerts.answer', 'POST /alerts/unacknowledge', { ids: 'alerts' })
     .input(z.object({ ids: z.array(AlertId).min(1).max(1_000) }))
     .output(z.object({ unacknowledged: z.number().int() })),
@@ -364,7 +364,7 @@ export const alertChannelsContract = {
 export interface AlertNews {
   kind: 'news' | 'repeat' | 'test' | 'report'
   ruleId: AlertRuleId
-  /** The same for all messages of one group to one channel, which form a thread. */
+  /** Identical for all messages of one group to one channel, which form a thread. */
   groupId: string
   ruleName: string
   owner: string
@@ -380,8 +380,8 @@ export interface AlertNews {
   moreResolved: number
   stillFiring: number
   /**
-   * Set if this message reached the channel's limit. `heldUntilMs`: until when messages are held. `all`: whether
-   * critical messages are held too.
+   * Set if this message reached the channel's limit. `heldUntilMs`: when the channel sends messages again. `all`:
+   * whether critical messages are held too.
    */
   limit?: { heldUntilMs: number; all: boolean } | null
 }

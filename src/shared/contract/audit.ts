@@ -31,7 +31,7 @@ export type AuditField = z.infer<typeof AuditField>
 
 export const AuditChange = z.object({
   noun: z.string(),
-  /** For display: the id if the thing has no name. */
+  /** For display. If the thing has no name, its id. */
   name: z.string(),
   fields: z.array(AuditField)
 })

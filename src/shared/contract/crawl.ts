@@ -83,7 +83,7 @@ export const CrawlInput = z.object({
     .default(false),
   /** How long identical requests return this job; 0: never. Default: the server's `crawl_cache_ttl`. */
   cache_seconds: left(z.number().int().min(0).max(MAX_CRAWL_CACHE_SECONDS)),
-  /** Scrapy caches pages for the same time (HTTPCACHE_ENABLED). Absent: as the project sets it. */
+  /** Scrapy caches pages for the same time as the response (HTTPCACHE_ENABLED). Absent: the project's setting applies. */
   http_cache: left(z.boolean()),
   params: left(Params)
 })
@@ -118,8 +118,8 @@ export const CrawlOutput = z.union([
 export type CrawlOutput = z.infer<typeof CrawlOutput>
 
 /**
- * A request is repeatable while its response is cached. A repeated crawl is a schedule, which its key finds at any
- * time.
+ * A request is repeatable while its response is cached. A repeated crawl is repeatable at any time, because its
+ * schedule is found by the request's key.
  */
 function repeatableForMs(body: unknown, { crawlCacheSeconds } = { crawlCacheSeconds: DEFAULT_CRAWL_CACHE_SECONDS }) {
   const { interval, cache_seconds, ignore_cache } = (body ?? {}) as Record<string, unknown>

@@ -35,7 +35,7 @@ export const ErrorGroup = z.object({
 })
 export type ErrorGroup = z.infer<typeof ErrorGroup>
 
-/** How often one run logged the error. `line` (from 1) and `offset` (bytes) are its first place in the log. */
+/** How often one run logged the error. `line` (from 1) and `offset` (in bytes) locate its first entry in the log. */
 export const ErrorOccurrence = z.object({
   jobId: JobId,
   attemptNumber: AttemptNumber,
@@ -69,7 +69,7 @@ export const ErrorGroupDetail = z.object({
 })
 export type ErrorGroupDetail = z.infer<typeof ErrorGroupDetail>
 
-/** `text` matches in title and culprit. The other filters must match exactly. */
+/** `text` is searched in titles and culprits. The other filters must match exactly. */
 export const ErrorFilter = z.object({
   state: ErrorState.optional(),
   project: z.string().max(200).optional(),

@@ -86,9 +86,9 @@ export const FieldStatistics = z.object({
   items: z.number().int(),
   unreadable: z.number().int(),
   filled: z.number().int(),
-  /** An estimate, which can be wrong by some percent. */
+  /** An estimate, which can be wrong by a few percent. */
   distinct: z.number().int(),
-  /** Covers values that are numbers or strings with a number. */
+  /** Covers numbers, and strings that contain only a number. */
   numbers: z.object({ count: z.number().int(), min: z.number(), max: z.number(), mean: z.number() }).nullable(),
   /** In characters, of all filled values. */
   length: z.object({ min: z.number().int(), max: z.number().int(), mean: z.number() }).nullable(),
@@ -114,7 +114,7 @@ export const ItemsDiff = z.object({
    * was given.
    */
   repeatedKeys: z.number().int().nullable(),
-  /** The first keys of each kind, or the items themselves without a key, cut to 200 characters. */
+  /** The first keys of each kind, cut to 200 characters. Without a key, these are the items themselves. */
   examples: z.object({ added: z.array(z.string()), removed: z.array(z.string()), changed: z.array(z.string()) })
 })
 export type ItemsDiff = z.infer<typeof ItemsDiff>
@@ -124,7 +124,7 @@ export type ItemsFormat = z.infer<typeof ItemsFormat>
 
 const ExportId = z.string().regex(/^[0-9a-f]{32}$/)
 
-/** `share`: the share that was read so far, from 0 to 1. `file` is set in the last message. */
+/** `share`: how much has been read so far, from 0 to 1. `file` is set in the last message. */
 export const ExportProgress = z.object({
   share: z.number(),
   file: z.object({ id: ExportId, name: z.string(), sizeBytes: z.number().int(), items: z.number().int() }).nullable()

@@ -131,7 +131,7 @@ export const Job = z.object({
   nodeId: NodeId.nullable(),
   attemptCount: z.number().int(),
   /**
-   * The version that was sent with the newest attempt; null: no attempt was sent, or only long ago (see the
+   * The version that was sent with the newest attempt; null: nothing was sent, or it was sent long ago (see the
    * attempts).
    */
   sentVersion: AnyVersionName.nullable(),
@@ -324,8 +324,8 @@ export const RunInput = z.object({
   args: StringMap.optional(),
   env: RunEnvironment.optional(),
   /**
-   * The defaults that this order omits, by the names of settings, arguments and variables. `*`: all defaults,
-   * including priority and placement.
+   * The settings, arguments and variables whose defaults this order does not use, by name. `*`: uses no defaults, not
+   * even for priority and placement.
    */
   withoutDefaults: z.array(z.string().max(200)).max(1_000).optional(),
   /** Settings, arguments and variables with values that must never be shown. */
@@ -346,7 +346,7 @@ export const RunInput = z.object({
     .object({
       key: z.string().min(1).max(500),
       ttlSeconds: z.number().min(1).max(31_536_000),
-      /** Whether to create a new job in any case. The key then refers to this job. */
+      /** If true, always creates a new job. The key then refers to this job. */
       renew: z.boolean().optional()
     })
     .nullable()

@@ -19,7 +19,7 @@ export const PodSettings = z.object({
     .max(500)
     .regex(/^[^\s]+$/, 'An image reference contains no spaces')
     .optional(),
-  /** The project's settings module, if the image contains the project's code. No egg is fetched then. */
+  /** The project's settings module, if the image contains the project's code. If set, no egg is fetched. */
   settingsModule: z
     .string()
     .max(200)

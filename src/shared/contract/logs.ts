@@ -36,7 +36,7 @@ export const LogChunk = z.object({
   nextOffset: z.number().int(),
   sizeBytes: z.number().int(),
   text: z.string(),
-  /** The run has ended, and this piece reaches the end of its log. */
+  /** Whether the run has ended and this piece reaches the end of its log. */
   complete: z.boolean(),
   /** Whether another file replaced the log, or the log became shorter. Earlier pieces belong to the previous file. */
   startsOver: z.boolean().optional(),
@@ -104,7 +104,9 @@ export const FleetLogSearchProgress = z.object({
    * Lines found since the last message: first from live runs, then from archived logs. In both, by job, newest first.
    */
   hits: z.array(FleetLogHit),
-  /** So far: logs that the index ruled out, logs that were read, and the number of logs that could not be read. */
+  /**
+   * Totals so far: logs that the index ruled out, logs that were read, and the number of logs that could not be read.
+   */
   ruledOut: LogAmount,
   scanned: LogAmount,
   unreadable: z.number().int(),

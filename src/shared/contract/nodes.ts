@@ -169,7 +169,7 @@ export const nodesContract = {
   addPulling: write('nodes.change', 'POST /nodes/pulling', { tags: 'newNode' }, { tellsSecret: 'once' })
     .input(PullingNodeSettings)
     .output(NewToken),
-  /** Invalidates the former token. */
+  /** Invalidates the previous token. */
   renewToken: write('nodes.change', 'POST /nodes/{id}/token', { id: 'node' }, { tellsSecret: 'once' })
     .input(ById)
     .output(NewToken),

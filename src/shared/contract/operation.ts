@@ -2,8 +2,8 @@ import { type AnyContractProcedure, type HTTPMethod, type HTTPPath, isContractPr
 import { type Permission, type Permissions, permissionsOf } from '../permissions.ts'
 
 /**
- * What a field of an operation's input names. Missing things of a plural are skipped. `run` has a project and
- * dependencies. `place` is a position in the queue, before a job.
+ * What a field of an operation's input refers to. For plurals, things that do not exist are skipped. `run` has a
+ * project and dependencies. `place` is a position in the queue, before a job.
  */
 export type NamedThing =
   | ('project' | 'job' | 'jobs' | 'place' | 'dependencies' | 'run' | 'runs' | 'schedule' | 'schedules')
@@ -70,7 +70,7 @@ function begin(needed: Needed, address: Address, about: Subject, meta: Omit<Oper
   return oc.$meta<OperationMeta>({ needs, about, ...meta }).route({ method, path })
 }
 
-/** The time for which a key must remain valid after it is checked, until it is used. */
+/** How long a key must remain valid after it is checked, because it is used only later. */
 const MARGIN_MS = 10_000
 
 /** For the `repeatableForMs` of requests whose jobs have their own key with this lifetime. */

@@ -34,7 +34,7 @@ export type LaneSummary = z.infer<typeof LaneSummary>
 const CountedLimit = LimitRule.extend({ live: z.number().int() })
 
 export const queueContract = {
-  /** `live`: how many runs count against the limit now. With `perNode`, the runs on the node with the most. */
+  /** `live`: how many runs count against the limit now. With `perNode`, the highest number on any node. */
   limits: read('read', 'GET /queue/limits', 'seen').output(z.object({ limits: z.array(CountedLimit) })),
   /** Replaces all limits. Runs above a new limit continue, and new runs wait until there is room. */
   setLimits: write('limits.change', 'PUT /queue/limits', 'service')

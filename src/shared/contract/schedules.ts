@@ -35,7 +35,7 @@ export type RunTemplate = z.infer<typeof RunTemplate>
 export const TimeZone = z.string().min(1).max(60)
 export const CalendarDate = z.string().regex(/^\d{4}-\d\d-\d\d$/, 'Write a day as 2026-12-24')
 
-/** Rules of one schedule that coincide fire once. */
+/** If several rules match the same time, the schedule fires once. */
 export const ScheduleRule = z.discriminatedUnion('kind', [
   /** 5 or 6 fields (seconds first), names, ranges, steps, lists, L, W, #, `@daily`… */
   z.object({ kind: z.literal('cron'), expression: z.string().min(1).max(200) }),

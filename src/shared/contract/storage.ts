@@ -3,8 +3,9 @@ import { AnyProjectName, ProjectName } from './ids.ts'
 import { ask, read, write } from './operation.ts'
 
 /**
- * Proposed until a policy is set: logs older than three months are rarely read, but users can compare jobs of whole
- * years. Separate from the schemas, because every start of the engine needs it.
+ * Proposed until a policy is set. Keeps jobs for more than a year, so that users can compare them, but logs only for
+ * three months, because older logs are rarely read. Separate from the schemas, because every start of the engine needs
+ * it.
  */
 export const RECOMMENDED_POLICY: StoragePolicy = {
   paused: false,
@@ -102,7 +103,7 @@ export const StorageUsage = z.object({
   database: z.object({ bytes: z.number(), freeBytes: z.number(), canShrink: z.boolean() }),
   cacheBytes: z.number(),
   searchIndexBytes: z.number(),
-  /** The size of all known contents of the data directory. `measuredAtMs`: files are measured at intervals. */
+  /** The size of all known contents of the data directory. `measuredAtMs`: when the files were last measured. */
   totalBytes: z.number(),
   measuredAtMs: z.number().nullable(),
   disk: z
@@ -157,7 +158,7 @@ const StoredPolicy = z.object({
 export const storageContract = {
   usage: read('read', 'GET /storage', 'seen').output(StorageUsage),
   policy: read('read', 'GET /storage/policy', 'seen').output(StoredPolicy),
-  /** Rejects with CHANGED_MEANWHILE if the client edited another `revision` than the current one. */
+  /** Rejects with CHANGED_MEANWHILE if `revision` is not the current one. */
   setPolicy: write('storage.change', 'PUT /storage/policy', 'service').input(StoredPolicy).output(StoredPolicy),
   preview: ask('read', 'POST /storage/preview', 'seen')
     .input(z.object({ policy: StoragePolicy.optional() }))

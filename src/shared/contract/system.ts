@@ -56,7 +56,7 @@ export const EngineList = z.object({
   /** Whether the database is PostgreSQL. Otherwise, there is only this engine. */
   shared: z.boolean(),
   engines: z.array(EngineInfo),
-  /** Which engine led from when on, and why. Newest first. */
+  /** When each engine became the leader, and why. Newest first. */
   terms: z.array(z.object({ epoch: z.number().int(), engine: z.string(), sinceMs: z.number(), reason: z.string() }))
 })
 export type EngineList = z.infer<typeof EngineList>

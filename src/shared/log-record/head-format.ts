@@ -110,8 +110,8 @@ function isLoose(part: HeadPart, next: HeadPart | undefined, afterNext: HeadPart
 }
 
 /**
- * Whether both neighbors of a gap could include its characters. Every split would then be tried if no space were
- * required. The text after a word can start with word characters, such as the dash of `a - b`.
+ * Whether both neighbors of a gap could include its spaces. If no space were required, matching would try every split.
+ * The text after a word can start with word characters, such as the dash of `a - b`.
  */
 export function needsSpace(before: HeadPart | undefined, after: HeadPart | undefined): boolean {
   if (before?.part === 'other' && after?.part === 'text') return OF_WORD.test(after.text)
@@ -161,7 +161,7 @@ function findLevel(prefix: string, taken: (Found | null)[]): Found | null {
 }
 
 function partsOfFiller(filler: string): HeadPart[] {
-  // Punctuation before a word is not part of it, because it ends the name before it.
+  // Punctuation between words is a separate piece, because it ends the name before it.
   const pieces = filler.match(/ +|[A-Za-z\d][\w.:/\\@$+<>-]*|[^ A-Za-z\d]+/g) ?? []
   return pieces.map((piece): HeadPart => {
     if (piece.startsWith(' ')) return { part: 'gap' }

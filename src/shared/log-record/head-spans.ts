@@ -1,6 +1,6 @@
 import { msOf } from './time-text.ts'
 
-/** Use the same object for all lines, because a large log has millions of them. */
+/** Reuse one object for all lines, because a large log has millions of them. */
 export interface HeadSpans {
   /** Empty (from = to) if the format has no time. */
   timeFrom: number

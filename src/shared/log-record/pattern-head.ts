@@ -71,8 +71,9 @@ const LEVEL_WORDS = {
 }
 
 /**
- * Every repetition is bounded, and few can match characters of the next part (head-format.ts counts them), so
- * matching time depends only on MAX_HEAD. Each part is one group. `encode`: for text that is not decoded.
+ * Matching time depends only on MAX_HEAD, because every repetition is bounded, and few repetitions can match characters
+ * of the next part (head-format.ts counts them). Each part is one group. `encode`: converts the format's text if the
+ * lines are not decoded.
  */
 function patternOf(format: PatternFormat, encode: (text: string) => string = (text) => text): RegExp {
   const source = format.parts.map((part, index) => {

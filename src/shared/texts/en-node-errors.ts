@@ -42,7 +42,7 @@ const named = (what: string): string => (what === 'log' || what === 'items' ? `t
 
 const unreachable = ({ label }: Labelled): string => `Node ${label} cannot be reached`
 
-/** Why a request to a node failed (NodeError). Parameters named `why` are external texts, or say it in other words. */
+/** Why a request to a node failed (NodeError). A parameter named `why` is an external text or another message. */
 export const nodeErrors = {
   'node_error.not_contacted': ({ label, why }: Labelled & { why: Words }) => `Node ${label} was not contacted: ${why}`,
   'node_error.removed_before_sending': () => 'The node was removed before the job was sent',
@@ -75,7 +75,7 @@ export const nodeErrors = {
     `${unreachable(node)}: its proxy refuses its user name or password (407). Correct them in the proxy of the node.`,
   'node_error.proxy_refuses_password': (node: Labelled) =>
     `${unreachable(node)}: its proxy refuses the password (407).`,
-  /** `why` is a sentence with its remedy. */
+  /** `why` is a sentence that also says what to do. */
   'node_error.ssh_down': ({ why, ...node }: Labelled & { why: Words }) => `${unreachable(node)}: ${why}`,
   'node_error.ssh_timeout': (of: Hop & { host: string }) =>
     `${unreachable(of)}: ${hop(of)} got no connection to ${of.host} in time. Check the network and firewall behind it, and the address.`,
@@ -117,7 +117,7 @@ export const nodeErrors = {
     `Node ${label} has no ${named(what)} (404). Check the address and its base path.`,
   'node_error.web_page': ({ label, what }: Labelled & { what: string }) =>
     `Node ${label} answered ${named(what)} with a web page. Is there a login page in front of it?`,
-  /** `target` null: it names none. */
+  /** `target` is null if the response names no address. */
   'node_error.redirects': ({ label, what, target }: Labelled & { what: string; target: string | null }) =>
     `Node ${label} redirects ${named(what)} to ${target === null ? 'nowhere' : target || 'empty'}. Use that address instead.`,
   'node_error.behind_failing_proxy': ({ label, status }: Labelled & { status: number }) =>
@@ -132,7 +132,7 @@ export const nodeErrors = {
     `Node ${label} lists more than ${countOf(most)} jobs, which Scrapdeck does not read. Lower finished_to_keep in its scrapyd.conf, or empty its queue.`,
   'node_error.too_many_projects': ({ label, most }: Labelled & { most: number }) =>
     `Node ${label} lists more than ${countOf(most)} projects, which Scrapdeck does not read.`,
-  /** A refusal of an egg, and what became of the egg there. */
+  /** The node refused an egg. `became`: what happened to the egg on the node. */
   'node_error.egg_refused': ({ refusal, became, version }: { refusal: Words; became: RefusedEgg; version: string }) =>
     `${withoutStop(refusal)}. ${BECAME[became](version)}`,
   'node_error.invalid_name': ({ label, name, noun }: Labelled & { name: string; noun: string }) =>

@@ -68,7 +68,7 @@ function renderKnown({ code, params }: Message, texts: Texts): string {
   return (texts[code] as (params: Record<string, unknown>) => string)(Object.fromEntries(given))
 }
 
-/** The message as a parameter of another message, where external texts need no code. */
+/** Converts a message to a parameter of another message. External texts need no code there. */
 export const asParam = (message: Message): Message | string =>
   message.code === 'text' ? (message.params['text'] as string) : message
 
