@@ -45,7 +45,7 @@ export const run = (): AsyncIterable<Figure> => measure({ sizes: [1_000, 100_000
 /**
  * Sends each filter `rounds` times after as many warm-up requests, because a service that runs for days is warm. The
  * bound of a page is one bare query for the same rows by id. The bound of the facets is one bare indexed count of the
- * newer half of the jobs. The bound of each filter is measured right after it, under the same load of the machine.
+ * newer half of the jobs. Each bound is measured right after its filter, under the same load of the machine.
  */
 export async function* measure({ sizes, rounds }: { sizes: number[]; rounds: number }): AsyncGenerator<Figure> {
   for (const finished of sizes) {

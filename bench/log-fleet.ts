@@ -42,7 +42,8 @@ export async function measure(size: {
     logBytesPerSecond: LOG_BYTES_PER_SECOND
   })
   const directory = await mkdtemp(join(tmpdir(), 'scrapdeck-bench-'))
-  // Enough lanes that no node has three runs of a spider, because the engine would read the logs of these more often.
+  // Enough lanes that no node has three runs of one spider, because the engine would read the logs of such runs more
+  // often.
   const lanes = PROJECTS.length * Math.max(1, Math.round(jobs / PROJECTS.length / 2))
   await seedBusyDatabase(directory, { urls: fleet.urls, slots, queued: jobs, lanes })
   const engine = fork(join(import.meta.dirname, 'support', 'collecting-engine.ts'), [directory], {

@@ -223,7 +223,7 @@ async function ingest({ directory, store, archive, index }: Target, { gigabytes,
       const archiving = Promise.all(Array.from({ length: AT_ONCE }, lane)).finally(() => {
         isArchiving = false
       })
-      // Lets the index process new logs immediately. By itself, it would wait two seconds.
+      // Lets the index process new logs immediately. Otherwise, the index would wait two seconds.
       while (isArchiving) {
         await Promise.race([archiving, setTimeout(50)])
         await index.whenCaughtUp()

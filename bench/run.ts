@@ -64,7 +64,7 @@ async function runBench(name: string, given: string[]): Promise<void> {
 
 /**
  * Runs a bench in a separate process. In one process, with the heap and compiled code of earlier benches, the busy
- * fleet used 50 % more CPU time.
+ * fleet would use 50 % more CPU time.
  */
 async function runAlone(name: string): Promise<{ figures: Figure[]; isWhole: boolean }> {
   const figures: Figure[] = []

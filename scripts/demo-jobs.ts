@@ -4,7 +4,7 @@ import { buildEggFromFolder } from '../src/engine/projects/egg-builder.ts'
 import { type Job, JobStatus } from '../src/shared/contract/index.ts'
 import { inRoot } from './setup/platform.mjs'
 
-/** The jobs to queue, and how each must end. The broken ones must fail. */
+/** The jobs to queue, and how each must end. The broken spiders must fail. */
 const JOBS: { spider: string; count: number; args: Record<string, string>; status: JobStatus }[] = [
   { spider: 'quotes', count: 36, args: { pages: '6', delay: '0.3' }, status: 'succeeded' },
   { spider: 'prices', count: 16, args: { pages: '8', delay: '0.3' }, status: 'succeeded' },

@@ -19,7 +19,9 @@ export interface LivingDemo {
 
 const FILE = 'processes.json'
 
-/** Records the processes of one demo in its directory, so the next demo can name what a killed one left behind. */
+/**
+ * Records the processes of one demo in its directory, so that the next demo can name what a killed demo left behind.
+ */
 export class DemoRecord {
   readonly #file: string
   readonly #port: number

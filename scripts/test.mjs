@@ -89,7 +89,7 @@ const CHECKS = {
   }),
   build: () => ({ title: 'Build', work: ensureBuilt }),
   unit: () => ({ ...vitest('Unit tests', 'unit', ['unit', 'renderer', 'alone']), cores: 2 }),
-  // Runs alone, because beside other checks, these tests received live updates too late.
+  // Runs alone, because beside other checks, these tests receive live updates too late.
   integration: () => ({
     ...vitest('Integration tests', 'integration', ['integration']),
     cores: 2,

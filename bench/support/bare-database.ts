@@ -26,7 +26,7 @@ export class BareDatabase {
   readonly #insertFiring
   readonly newId = createJobIds(systemClock, systemRandom)
 
-  /** `directory` must be on the disk to measure. If it already contains a database, that one is used. */
+  /** `directory` must be on the disk to measure. If it already contains a database, that database is used. */
   static async open(directory: string): Promise<BareDatabase> {
     const path = join(directory, 'scrapdeck.sqlite')
     await (await openSqliteStoreHere({ path, clock: systemClock, logger: silentLogger })).close()

@@ -9,8 +9,8 @@ const spiders = Array.from({ length: count }, (_, index) => createSpider(index +
 
 parentPort!.on('message', (orders: { number: number; spider: number; bytes: number; extra: string }[]) => {
   const written = orders.map(({ number, spider, bytes, extra }, at) => {
-    // Overwrites earlier files, because ext4 skips each inode freed in the last minutes when it creates a file, which
-    // added a millisecond per archive.
+    // Overwrites earlier files. When ext4 creates a file, it skips each inode freed in the last minutes, which would
+    // add a millisecond per archive.
     const path = join(directory, `${at}.log`)
     const log = spiders[spider]!(bytes, number + 1)
     const middle = log.indexOf(0x0a, log.length >> 1) + 1

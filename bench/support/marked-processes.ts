@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
 /**
- * A variable in the environment of all processes that one side of a bench starts, to find these and their
- * descendants.
+ * A variable in the environment of all processes that one side of a bench starts. It identifies these processes and
+ * their descendants.
  */
 export const MARK = 'BENCH_SIDE'
 

@@ -172,7 +172,7 @@ export async function untilQuiet(side: Side, limitMs = 300_000): Promise<void> {
   )
 }
 
-/** Waits for the line "Spider opened" in a run's log and returns Scrapy's timestamp of it. */
+/** Waits for the line "Spider opened" in a run's log and returns the time that Scrapy wrote in it. */
 export async function openedAtMs(side: Side, spider: 'noop' | 'idle', jobid: string): Promise<number> {
   let atSeconds: string | undefined
   await until(`${side.name}: the line "Spider opened" of ${jobid}`, async () => {

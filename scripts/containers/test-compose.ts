@@ -157,7 +157,7 @@ function outputs(compose: Compose): string {
   return compose.services.map(({ name }) => `\n--- ${name}\n${pods!.output(name).slice(-2000)}`).join('')
 }
 
-/** Requires that all variables are known. Scrapdeck ignores unknown ones, so a misspelled name would go unnoticed. */
+/** Throws for an unknown variable. Scrapdeck ignores unknown variables, so a misspelled name would go unnoticed. */
 function requireKnownOptions({ name, environment }: ComposeService): void {
   const known = OPTIONS.flatMap(({ variables }) => variables)
   const unknown = Object.keys(environment).filter((one) => /^SCRAPDECK_/.test(one) && !known.includes(one))

@@ -21,7 +21,7 @@ import { runHostileEgg } from './hostile-egg.ts'
 const PROGRAMS = { buildah: 'buildah', podman: 'podman', runc: 'runc', mmdebstrap: 'mmdebstrap' }
 const SUITE = 'bookworm'
 /**
- * Packages added to the smallest Debian. The Containerfile installs the same packages and thus finds them installed.
+ * Packages added to the smallest Debian. The Containerfile installs the same packages, which are then already present.
  */
 const BASE_PACKAGES = 'ca-certificates,python3,python3-venv,tini,bubblewrap'
 const BASE = 'localhost/scrapdeck-base'

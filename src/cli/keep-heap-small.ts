@@ -8,7 +8,7 @@ import { setFlagsFromString } from 'node:v8'
 export function keepHeapSmall(): void {
   setFlagsFromString('--heap-growing-percent=25')
   // While the engine first connects thousands of nodes, requests live long, and V8 would then allocate their parts in
-  // the old generation. There, each part keeps its request alive until the next full collection, which accounted for
+  // the old generation. There, each part keeps its request alive until the next full collection. This would account for
   // half of all garbage.
   setFlagsFromString('--no-allocation-site-pretenuring')
 }

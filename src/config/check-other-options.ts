@@ -7,7 +7,7 @@ const SECTIONS_OF_SCRAPYD = ['scrapyd', 'cache', 'metrics']
 const KNOWN_SECTIONS = [...SECTIONS_OF_SCRAPYD, 'services', 'settings', 'scrapdeck', 'DEFAULT']
 
 /**
- * Checks the options that no reader handles: those without effect, Python classes that Scrapdeck replaces, and
+ * Checks the options that no reader handles: options without effect, Python classes that Scrapdeck replaces, and
  * unknown names.
  */
 export function checkOtherOptions(options: OptionReader): void {

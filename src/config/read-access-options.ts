@@ -157,7 +157,7 @@ function readTrustedEngines(options: OptionReader): ServeOptions['trustedEngines
   return engines
 }
 
-/** Parses the addresses and networks of an option. Refuses invalid ones, and networks that contain all addresses. */
+/** Parses the addresses and networks of an option. Refuses invalid values, and networks that contain all addresses. */
 export function readNetworks(
   options: OptionReader,
   picked: ConfiguredValue | null,

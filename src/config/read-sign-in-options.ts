@@ -117,9 +117,7 @@ const SEPARATORS: ReadonlyMap<string, ProxyOptions['groupsSeparator']> = new Map
   ['space', ' ']
 ] as const)
 
-/**
- * Only one separator applies: splitting `book club; owners` at another one would make its user a member of `owners`.
- */
+/** Only one separator applies. Otherwise, splitting `book club; owners` would make its user a member of `owners`. */
 function readGroupsSeparator(options: OptionReader): ProxyOptions['groupsSeparator'] {
   const picked = options.pick('scrapdeck', 'proxy_groups_separator')
   const text = picked?.text === ' ' ? 'space' : picked?.text.trim() || ','
@@ -226,7 +224,7 @@ function readGivenRole(text: string): GivenRole | string {
   return tag.success ? { of: 'nodes', role: ofNodes, tag: tag.data } : `${tag.error.issues[0]!.message}.`
 }
 
-/** Accepts any name of a custom role, because only the running service knows which ones exist (Roles.missing). */
+/** Accepts any name of a custom role, because only the running service knows the custom roles (Roles.missing). */
 const isRole = (text: string): boolean => isBuiltInRole(text) || RoleName.safeParse(text).success
 
 function withGiven(before: GroupRights, given: GivenRole): GroupRights | null {

@@ -113,7 +113,7 @@ export const SAFE_HEADERS = {
   // `default-src` does not apply to forms and base addresses.
   'content-security-policy': "default-src 'none'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
   'cross-origin-resource-policy': 'same-origin',
-  // A page that opened one of ours must not control its window.
+  // A page that opened a page of ours must not control its window.
   'cross-origin-opener-policy': 'same-origin',
   // Almost all responses require authentication. Routes with cacheable responses override this.
   'cache-control': 'no-store'
@@ -192,7 +192,7 @@ export function createApp(options: AppOptions): App {
     fastify.routing(request, response)
   })
 
-  // The hooks of every request use callbacks, because promises took a tenth of the time of a short request.
+  // The hooks of every request use callbacks, because promises would take a tenth of the time of a short request.
   fastify.addHook('onRequest', (request, reply, done) => {
     reply.headers(SAFE_HEADERS)
     stayEncrypted(request, reply)
@@ -223,7 +223,7 @@ export function createApp(options: AppOptions): App {
   if (metrics.isServed) {
     fastify.register(metricsEndpoint, { engine, requests: countRequests(fastify, metrics.prefix) })
   }
-  // Register this before the Scrapyd endpoints, because those add HTTP methods that only they handle.
+  // Register this before the Scrapyd endpoints, which add HTTP methods that only they handle.
   const siteOf = (request: FastifyRequest) => passkeySiteOf(addressInBrowser(request), signIn.publicUrl)
   const handlers = createContractHandlers({
     engine,
@@ -312,8 +312,8 @@ function closeInOrder(fastify: FastifyInstance): void {
 }
 
 /**
- * Health checks without credentials. If the service is not live, restart it. If it is live but not ready, send it no
- * requests for now, because it is stopping or cannot write to its disk.
+ * Health checks without credentials. A service that is not live must be restarted. A service that is live but not ready
+ * must get no requests for now, because it is stopping or cannot write to its disk.
  */
 async function healthEndpoints(
   app: FastifyInstance,

@@ -56,7 +56,7 @@ export function sendRequestId(request: FastifyRequest, reply: FastifyReply): voi
 
 const claimedNames = new WeakMap<IncomingMessage, string>()
 
-/** Remembers the user name that a proxy stated, so that the audit log contains it if the request is rejected. */
+/** Remembers the user name that a proxy stated, so that the audit log contains the name if the request is rejected. */
 export const claimName = ({ raw }: FastifyRequest, name: string): void => void claimedNames.set(raw, name)
 
 /** Changes users for an identity provider or a proxy. Adds an audit entry only if something changes. */

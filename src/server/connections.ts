@@ -16,7 +16,7 @@ export interface ClosableServer extends Server {
   closeAllConnections(): void
 }
 
-/** The time limits of every server. A client is disconnected if it does not send what it announced. */
+/** The time limits of every server. A client that does not send what it announced is disconnected. */
 export const TIME_LIMITS = {
   requestTimeout: REQUEST_LIMIT_MS,
   headersTimeout: HEADERS_LIMIT_MS,
@@ -24,12 +24,14 @@ export const TIME_LIMITS = {
   connectionsCheckingInterval: 2_000
 } satisfies ServerOptions
 
-/** Limits connections per address and in total. Beyond a limit, closes the oldest one without valid credentials. */
+/**
+ * Limits connections per address and in total. Beyond a limit, closes the oldest connection without valid credentials.
+ */
 export class Connections {
   readonly #limits: ConnectionLimits
   readonly #unlimited: AddressList
   readonly #open = new Map<Socket, { client: string; peer: string }>()
-  /** With TLS, requests come from a second socket on top of the opened one. Both have the same peer. */
+  /** With TLS, requests come from a second socket on top of the first. Both sockets have the same peer. */
   readonly #byPeer = new Map<string, Socket>()
   /** Connections that have not sent valid credentials, oldest first. */
   readonly #strangers = new Set<Socket>()

@@ -232,7 +232,7 @@ const mergeFlags: RootInterceptor = async ({ request, context, prefix, next }) =
   const body = { ...inBody }
   for (const name of said) {
     const flags = saidOf(name).map((flag) => (typeof flag === 'object' ? flag : (readSwitch(`${flag}`) ?? flag)))
-    // Keep a value that is neither true nor false, so that it is rejected with the rest of the body.
+    // Keep a value that is neither true nor false. Validation then rejects it together with the rest of the body.
     body[name] = flags.find((flag) => typeof flag !== 'boolean') ?? flags.includes(true)
   }
   return next({ context, prefix, request: { ...request, body: async () => body } })
@@ -247,8 +247,8 @@ function createOnceInterceptor(engine: HandlersOptions['engine']): RootIntercept
     const body = await request.body()
     const path = `${url.pathname}${url.search}`
     const repeatableForMs = operation.repeatableForMs?.(body, engine) ?? 0
-    // The client that performs the request gets its result directly, because the result can be a stream or not a
-    // response at all.
+    // The client that performs the request gets its result directly, because the result can be a stream or contain no
+    // response.
     const own: { result?: Awaited<ReturnType<typeof next>> } = {}
     const response = await answerOnce(
       engine,

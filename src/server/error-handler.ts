@@ -45,7 +45,7 @@ function sendAsPage(wire: WireError, request: FastifyRequest, reply: FastifyRepl
   return sendNotice(reply, {
     title: 'Opened from another web page',
     text: 'A link on another web page leads here, and opening it may change something. If you trust that page, continue.',
-    // Keep only one slash. With two, or with a backslash, the rest would name another host.
+    // Keep only one slash. With two slashes, or with a backslash, the link would lead to another host.
     link: { href: request.url.replace(/^[/\\]+/, '/'), label: 'Continue' }
   })
 }
@@ -55,7 +55,7 @@ function askForLogin(path: string, request: FastifyRequest, reply: FastifyReply)
   const isForPeople = path.startsWith('/ui') || path.startsWith('/docs')
   if (isPerson(request) && (isForPeople || (path === '/' && request.headers['sec-fetch-mode'] === 'navigate')))
     return reply.redirect('/ui/login', 303)
-  // On pages of the UI, this header would open the browser's own login dialog on top of them.
+  // On pages of the UI, this header would open the browser's own login dialog on top of the page.
   if (!path.startsWith('/ui')) reply.header('www-authenticate', 'basic realm="Scrapyd"')
   if (isNavigation(request.headers)) {
     // Shown when the user closes the browser's own login dialog.

@@ -16,7 +16,7 @@ export interface Front {
   /** 0 if the service does not listen on TCP. */
   port: number
   /**
-   * The address for programs on this machine: `http://127.0.0.1:6800`, the same with `https:`, or `unix:PATH` without
+   * The address for programs on this machine: `http://127.0.0.1:6800`, `https://127.0.0.1:6800`, or `unix:PATH` without
    * TCP.
    */
   address: string
@@ -43,7 +43,7 @@ export interface FrontOptions {
   allowedHosts: string[]
 }
 
-/** Rejects if one of the sockets is not available, after closing the others. */
+/** Rejects if one of the sockets is not available, but first closes the others. */
 export async function openFront(
   options: FrontOptions,
   first: RequestHandler,

@@ -7,7 +7,7 @@ export function overHttp2(request: IncomingMessage): Http2ServerRequest | null {
   return request.httpVersionMajor === 2 ? (request as unknown as Http2ServerRequest) : null
 }
 
-/** Makes the connection accept no further request and close when the open ones are complete. */
+/** Makes the connection accept no further requests and close when all open requests are complete. */
 export function closeAfter(request: FastifyRequest, reply: FastifyReply): void {
   const http2 = overHttp2(request.raw)
   if (http2 === null) reply.header('connection', 'close')

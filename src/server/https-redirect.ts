@@ -18,8 +18,8 @@ interface Answer {
 }
 
 /**
- * Redirects only to names of this service, so this is not an open redirect. Redirects only GET and HEAD. Otherwise, a
- * client would not notice that it sent its password unencrypted.
+ * Redirects only to names of this service, so this is not an open redirect. Redirects only GET and HEAD. With other
+ * methods, a client would not notice that it sent its password unencrypted.
  */
 export function createRedirect(
   options: RedirectOptions

@@ -19,8 +19,7 @@ import type { RequestHandler } from './front.ts'
 /** How long a request waits for a new leader before it is rejected with NO_LEADER. */
 const LEADER_WAIT_MS = 900
 /**
- * How long to wait for a connection. A stalled leader accepts connections but never responds. A new one takes over
- * long before this.
+ * How long to wait for a connection to the leader. If the leader is stalled, a new leader takes over long before this.
  */
 const CONNECT_LIMIT_MS = 2_000
 const CONNECTIONS_MAX = 1_000

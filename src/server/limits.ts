@@ -32,10 +32,7 @@ export const HEADERS_LIMIT_MS = 10_000
  */
 export const KEEP_ALIVE_MS = 72_000
 
-/**
- * How long a client can take to send the body of a request without credentials, or the rest of a body whose content is
- * no longer needed.
- */
+/** How long a client can take to send a body without credentials, or the rest of a body that is no longer needed. */
 export const STRANGER_BODY_LIMIT_MS = 10_000
 
 /** A limit of `requests` per `windowSeconds`, evenly distributed, with bursts of up to `burst` requests. */

@@ -32,8 +32,8 @@ export interface ListenOptions extends Omit<AppOptions, 'engine' | 'port' | 'clo
 const STOP_LIMIT_MS = 5_000
 
 /**
- * How long after the start to load the contract. Loading it blocks the thread, so the service responds to the first
- * requests before that.
+ * How long to wait after the start before loading the contract. Loading blocks the thread, so the service first
+ * responds to early requests.
  */
 const LOAD_CONTRACT_AFTER_MS = 20
 

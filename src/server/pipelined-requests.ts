@@ -8,7 +8,7 @@ const WAITING_MAX = 64
 interface Connection {
   isBusy: boolean
   waiting: { request: IncomingMessage; response: ServerResponse }[]
-  /** Whether too many requests were waiting. If so, the connection closes after the responses to them. */
+  /** Whether too many requests were waiting. If so, the connection closes after their responses. */
   isClosing: boolean
 }
 

@@ -48,9 +48,9 @@ export const authorityFile = (dataDirectory: string): string => join(selfMadeDir
 export const selfMadeDirectory = (dataDirectory: string): string => join(dataDirectory, 'tls')
 
 /**
- * Creates a missing authority, and a missing certificate for these names. Renews the certificate before it expires, but
- * not the authority, because clients trust it. Returns one file with the certificate and its key, so that both change
- * together. Rejects with CERTIFICATE_UNUSABLE.
+ * Creates the authority if it is missing, and the certificate if there is none for these names. Renews the certificate
+ * before it expires, but not the authority, because clients trust it. Returns one file with the certificate and its
+ * key, so that both change together. Rejects with CERTIFICATE_UNUSABLE.
  */
 export async function ensureSelfMade({ directory, names, machine, clock, logger }: SelfMadeOptions): Promise<string> {
   const path = join(directory, 'server.pem')

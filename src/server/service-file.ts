@@ -41,8 +41,8 @@ export async function recordService(
 }
 
 /**
- * Returns the address of the running service with this data directory, or null. After a kill, another program can
- * listen there, so the record counts only while the process that wrote it is alive.
+ * Returns the address of the running service with this data directory, or null. If the service was killed, another
+ * program may listen there, so the record counts only while the process that wrote it is alive.
  */
 export async function findRunningService(dataDirectory: string): Promise<string | null> {
   return (await findRunning(dataDirectory))?.address ?? null

@@ -126,7 +126,7 @@ async function answerLink(
   const { authenticator } = options
   const { token } = request.query as { token?: string | string[] }
   if (typeof token === 'string' && (await authenticator.links.isOpen(token))) {
-    // Charge before the link is used up, so that it still works after a 429.
+    // Charge before the link is redeemed, so that the link still works after a 429.
     await options.limits.chargeLogin(request, reply)
     if (await authenticator.links.redeem(token))
       return options.login.logIn(OWNER, { signedInWith: 'link' }, request, reply)
@@ -158,7 +158,7 @@ function serveSignIn(app: FastifyInstance, oidc: OidcSignIn, options: UserInterf
   app.get(CALLBACK_PATH.slice('/ui'.length), noHead, async (request, reply) => {
     const cookies = cookiesOf('login', request)
     await limits.chargeLogin(request, reply)
-    // Delete the cookie now, because it cannot be used again whatever happens next.
+    // Delete the cookie now. It cannot be used again, even if the sign-in fails.
     sendCookie('login', { request, reply }, { value: '', maxAgeSeconds: 0 })
     try {
       const query = (request.raw.url ?? '').split('?').slice(1).join('?')

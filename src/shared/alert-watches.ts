@@ -15,7 +15,7 @@ interface Watch {
   label: string
   /** Initial values of a new rule, which then needs only a scope and a channel. */
   usual: { threshold: number; forSeconds: number; severity: 'info' | 'warning' | 'critical' }
-  /** What to do about the alert, with the app's button names; null: the text of each alert explains it. */
+  /** What to do about the alert, with the names of buttons in the app; null: the text of each alert says it. */
   mend: string | null
 }
 

@@ -15,7 +15,7 @@ export function nextAttempt(attemptCount: number): AttemptNumber {
  */
 export const SHORT_ID_LENGTH = 8
 
-/** Such as `1f3a2b9c`: the only short form of an id of 32 digits. Every search for ids accepts it. */
+/** Such as `1f3a2b9c`: the only short form of an id of 32 digits. Every search for ids accepts this form. */
 export const shortId = (id: string): string => id.slice(-SHORT_ID_LENGTH)
 
 /** Whether the text is the id, 8 or more of its last digits, or at least `startMin` of its first digits. */

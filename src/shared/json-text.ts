@@ -19,8 +19,8 @@ export interface JsonTextBounds {
 
 /**
  * Returns why an untrusted JSON text must not be parsed, worded to follow its name ("is nested …"), or null. Parsing
- * millions of containers would block the thread too long, but this check is one pass over the characters. It accepts
- * invalid JSON, because the parser reports errors.
+ * millions of containers would block the thread too long, so this check only passes over the characters once. Accepts
+ * invalid JSON, because the parser reports the error.
  */
 export function problemOfJsonText(text: string, { depth, values, fields }: JsonTextBounds): Sentence | null {
   let level = 0

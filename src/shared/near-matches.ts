@@ -15,7 +15,7 @@ export function suggestNear(asked: string, known: Iterable<string>): string {
     if (name.length > LONGEST_NAME) continue
     const limit = Math.max(1, Math.min(EDITS_MAX, Math.floor(Math.min(asked.length, name.length) / 3)))
     const other = name.toLowerCase()
-    // A name that starts with the given one counts as one edit away.
+    // A name that starts with the given name counts as one edit away.
     const distance = wanted.length >= 3 && other.startsWith(wanted) ? 1 : distanceWithin(wanted, other, limit)
     if (distance !== null) found.push({ name, distance })
   }

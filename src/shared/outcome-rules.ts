@@ -1,6 +1,9 @@
 import type { OutcomeRules, ProjectSettings } from './contract/index.ts'
 
-/** Returns the rules of the spider merged over those of its project, rule by rule, or null if there is no rule. */
+/**
+ * Returns the rules of the spider, and the rules of its project that the spider does not override. null: there is no
+ * rule.
+ */
 export function outcomeRulesOf(
   { outcome, spiderOutcomes }: Partial<Pick<ProjectSettings, 'outcome' | 'spiderOutcomes'>>,
   spider: string

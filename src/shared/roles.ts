@@ -9,7 +9,9 @@ import {
   unite
 } from './permissions.ts'
 
-/** The built-in roles, each with all permissions of the previous ones. Owners can add others (contract/roles.ts). */
+/**
+ * The built-in roles, each with all permissions of the roles before it. Owners can add other roles (contract/roles.ts).
+ */
 export const ROLES = ['viewer', 'operator', 'deployer', 'admin', 'owner'] as const
 export type Role = (typeof ROLES)[number]
 
@@ -64,7 +66,7 @@ const AND = ' + '
 /** A user can have the roles of several external groups: `operator + shop keeper`. Role names do not contain `+`. */
 export const rolesIn = (text: string): string[] => text.split(AND)
 
-/** The inverse of rolesIn: in a fixed order, without built-in roles that another one includes. */
+/** The inverse of rolesIn: in a fixed order, without built-in roles that another role includes. */
 export function joinRoles(names: Iterable<string>): string {
   const all = new Set(names)
   const highest = ROLES.findLast((role) => all.has(role))
@@ -80,8 +82,8 @@ export const leastRoleWith = (needed: Permissions): Role =>
   ROLES.find((role) => includes(ROLE_PERMISSIONS[role], needed)) ?? 'owner'
 
 /**
- * The roles in a node group (the nodes with one tag). An operator can cordon and drain there; elsewhere, only an
- * admin can.
+ * The roles in a node group (the nodes with one tag). An operator of the group can cordon and drain its nodes. For
+ * other nodes, only an admin can.
  */
 export const NODE_GROUP_ROLES = ['viewer', 'operator', 'admin'] as const
 export type NodeGroupRole = (typeof NODE_GROUP_ROLES)[number]

@@ -10,7 +10,7 @@ export type SignInClient = keyof typeof SIGN_IN_CLIENTS
 export const DEVICE_PATH = '/ui/login/device'
 export const TOKEN_PATH = '/ui/login/token'
 export const POLL_SECONDS = 3
-/** The page on which a user approves. It is a fragment, so that it survives any kind of login. */
+/** The page on which a user approves. It is a fragment, which is preserved by every kind of login. */
 export const CONSENT_PAGE = '#/authorize'
 
 /** Only a program on the browser's own computer can receive a code (RFC 8252, 7.3). */

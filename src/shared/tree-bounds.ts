@@ -13,8 +13,8 @@ export interface TreeBounds {
 export const INPUT_BOUNDS: TreeBounds = { depth: 100 }
 
 /**
- * Returns why a parsed JSON or YAML value cannot be used ("is nested …"), or null. Call this before recursive code
- * gets the value. Rejects fields named UNUSABLE_NAME, because they get lost where objects are copied.
+ * Returns why a parsed JSON or YAML value cannot be used ("is nested …"), or null. Call this before recursive code gets
+ * the value. Rejects fields named UNUSABLE_NAME, which JavaScript loses when it copies objects.
  */
 export function problemOfTree(root: unknown, { depth, size = Number.POSITIVE_INFINITY }: TreeBounds): Sentence | null {
   let level: object[] = isObject(root) ? [root] : []

@@ -61,8 +61,8 @@ export function addConnectionOptions(command: Command): Command {
 }
 
 /**
- * Tries the flags, then the variables, then the service on this machine. Sends the credentials of variables only to
- * SCRAPDECK_URL, and those of a data directory only to its running service. Rejects with an explanation.
+ * Tries the flags, then the variables, then the service on this machine. Sends credentials from variables only to
+ * SCRAPDECK_URL, and credentials from a data directory only to its running service. Rejects with an explanation.
  */
 export function findAddress(
   flags: ConnectionFlags,

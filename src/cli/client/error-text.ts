@@ -19,7 +19,10 @@ export function textOfError(error: unknown, asJson: boolean): string {
   return `scrapdeck:${withoutControls(text)}\n`
 }
 
-/** Prints commander's usage errors like all others: as an object for programs, as a sentence with a hint for people. */
+/**
+ * Prints commander's usage errors like all other errors: as an object for programs, as a sentence with a hint for
+ * people.
+ */
 export function sayUsageErrors(program: Command, isJson: boolean): Command {
   return program.configureOutput({
     outputError(text, write) {

@@ -42,7 +42,7 @@ export function withoutSteering(text: string): string {
   return clean.replace(/^.*\x1b.*$/gm, '$&\x1b[0m')
 }
 
-/** Removes control characters from all other text, and colours, because they can hide the text after them. */
+/** Removes control characters from all other text, and colours, because colours can hide text. */
 export function withoutControls(text: string): string {
   return text.replace(STEERING, '')
 }

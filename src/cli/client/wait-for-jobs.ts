@@ -59,7 +59,9 @@ function ageOf({ status, queuedAtMs, startedAtMs }: JobProgress, nowMs: number):
   return ` for ${formatAge(nowMs - (startedAtMs ?? queuedAtMs))}`
 }
 
-/** Tries again while the engine is unreachable, because it may be restarting. Its jobs continue in the meantime. */
+/**
+ * Tries again while the engine is unreachable, because the engine may be restarting. Its jobs continue in the meantime.
+ */
 async function readProgress({ client, terminal }: Session, id: string): Promise<JobProgress> {
   for (let missed = 0; ; missed += 1) {
     try {

@@ -112,8 +112,8 @@ async function listDeployed(client: Client, { flags, print }: Session, name: str
 }
 
 /**
- * Chooses a target like scrapyd-deploy: `[deploy]` if no name is given. If the user gave an address, it replaces that
- * of `[deploy]`.
+ * Chooses a target like scrapyd-deploy: `[deploy]` if no name is given. An address given by the user replaces the
+ * address of `[deploy]`.
  */
 function chooseTarget(targets: DeployTarget[], flags: DeployFlags, terminal: Terminal): DeployTarget | null {
   const isAddressed = flags.url !== undefined || Boolean(terminal.environment['SCRAPDECK_URL'])
@@ -138,7 +138,7 @@ function nameOf(
   return target === null || written == null ? undefined : expand(target, [written], terminal, flags)[0]
 }
 
-/** Replaces variables and prints which ones are sent to which address. */
+/** Replaces variables and prints which variables are sent to which address. */
 function expand(target: DeployTarget, written: WrittenValue[], terminal: Terminal, flags: DeployFlags): string[] {
   const { environment } = terminal
   const address = addressOf(target, terminal, flags)

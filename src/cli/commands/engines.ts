@@ -66,7 +66,7 @@ function describe({ shared, engines, terms }: EngineList, nowMs: number): string
 }
 
 /**
- * Finds an engine by its id or name. Prefers an engine that runs, because a killed one with the same name stays
+ * Finds an engine by its id or name. Prefers an engine that runs, because a killed engine of the same name stays
  * listed. Throws if none or several match.
  */
 export function pickEngine({ engines }: Pick<EngineList, 'engines'>, text: string): EngineInfo {

@@ -63,8 +63,8 @@ export const SCHEDULER_EVENTS: LogEvents = {
 }
 
 /**
- * Finds a job by its id, or the newest job of a repeated order by the order's id. If the order has no job yet, waits
- * for its first one.
+ * Finds a job by its id, or the newest job of a repeated order by the id of the order. Waits for a job if the order has
+ * none yet.
  */
 export const findEither: FindJob = async (client, id, clock) => {
   if ((await jobOf(client, id)) !== null) return findJob(client, id, clock)

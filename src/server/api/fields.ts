@@ -26,7 +26,7 @@ export function parseFields(text: string): Wanted {
 
 function add(wanted: Wanted, [first, ...rest]: string[]): void {
   const below = wanted.get(first!)
-  // The whole part was already requested, which includes everything below it.
+  // The whole part was already requested, including everything below it.
   if (below === null) return
   if (rest.length === 0) return void wanted.set(first!, null)
   const deeper: Wanted = below ?? new Map()

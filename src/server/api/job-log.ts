@@ -215,7 +215,7 @@ async function follow(
       (newest) => {
         if (newest !== undefined && attemptNumber !== null && newest > attemptNumber) superseded.abort()
       },
-      // Ignore errors here. If the job was deleted or the engine is stopping, reading the log reports it.
+      // Ignore errors here. Reading the log reports that the job was deleted or the engine is stopping.
       () => {}
     )
   }

@@ -9,7 +9,7 @@ import { type Clock, systemClock } from '../../engine/runtime/clock.ts'
  * properties of the input are validated in slices, because jobs.runMany accepts 10,000 items.
  */
 const LONG_LIST_ITEMS = 50
-/** The maximum number of issues to find in a list, because only the first ones are reported (wire-errors.ts). */
+/** The maximum number of issues to find in a list. Only the first issues are reported (wire-errors.ts). */
 const ISSUES_MAX = 5
 
 interface Call {
@@ -39,7 +39,8 @@ export function longListsOf({ procedure, input }: Call): LongList[] {
   const { inputSchema: whole } = procedure['~orpc']
   return Object.entries(input).flatMap(([name, items]) => {
     if (!Array.isArray(items) || items.length <= LONG_LIST_ITEMS) return []
-    // If the schema checks the input as a whole, the check needs the lists, so they cannot be validated separately.
+    // If the schema checks the input as a whole, this check needs the lists, so the lists cannot be validated
+    // separately.
     if (!(whole instanceof z.ZodObject) || whole.def.checks?.length || !Object.hasOwn(whole.shape, name)) return []
     const schema: unknown = whole.shape[name]
     return schema instanceof z.ZodArray ? [{ name, items, schema: schema as LongList['schema'] }] : []

@@ -148,10 +148,7 @@ export const findJob: FindJob = async (client, id) => {
   return async () => id as JobId
 }
 
-/**
- * How long to wait before checking again whether a schedule has its first job: until the job is due, but within these
- * bounds.
- */
+/** A schedule without a job is checked again when its first job is due, but within these bounds. */
 const CHECK_AFTER_MS = { min: 1_000, max: 15_000 }
 
 /** Returns the newest job of a schedule, or waits for its first. */

@@ -101,7 +101,7 @@ export async function checkRestParts(request: RestRequest, asked: Asked): Promis
   await checkParts(body instanceof FormData || body == null ? asked : { ...asked, input: body })
 }
 
-/** Throws BAD_INPUT if the query has an unknown name. Endpoints outside the contract use this as well. */
+/** Throws BAD_INPUT if the query has an unknown name. Endpoints outside the contract use this too. */
 export function checkQuery(
   query: URLSearchParams,
   known: string[],

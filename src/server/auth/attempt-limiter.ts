@@ -50,7 +50,7 @@ export class AttemptLimiter {
     if (window !== undefined && window.failures > 0) window.failures -= 1
   }
 
-  /** Call this if the attempt failed. Also counts it for the other engines. */
+  /** Call this if the attempt failed. Also counts the attempt for the other engines. */
   confirm(client: string): void {
     if (this.#cache !== null && !this.#cache.isAway) void this.#addEverywhere(client, this.#cache)
   }

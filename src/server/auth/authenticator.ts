@@ -73,7 +73,7 @@ const VERIFIED_ON_SOCKET_MS = 60_000
 /** The maximum duration of a plugin user's session. It is short, because groups are only read at login. */
 const PLUGIN_SESSION_MS = 12 * 3_600_000
 const EXPIRY_CHECK_MS = 30_000
-/** The maximum number of session cookies read per request. Pages on other ports of the host may have added some. */
+/** The maximum number of session cookies to read per request. Pages on other ports of the host can add cookies. */
 const SHARED_COOKIES_MAX = 10
 /** How long to remember that Basic credentials sent along with a session are meant for a proxy. */
 const PROXY_CREDENTIALS_MS = 60_000
@@ -102,7 +102,7 @@ export class Authenticator {
   readonly #proxyCredentials = new Map<string, number>()
   /**
    * The last verified credentials per connection. A plain comparison is safe, because the client of the connection
-   * already knows them. A full check took a tenth of the time of a short request.
+   * already knows them. A full check would take a tenth of the time of a short request.
    */
   readonly #verifiedOnSocket = new WeakMap<
     Socket,
@@ -196,9 +196,9 @@ export class Authenticator {
   }
 
   /**
-   * Checks a request with a session and Basic credentials of another user. Valid credentials take precedence, because
-   * a page on another port may have set the cookie. Invalid ones are assumed to be for a proxy in front of Scrapdeck,
-   * and are remembered for a minute.
+   * Checks a request with a session and Basic credentials of another user. Valid credentials take precedence, because a
+   * page on another port may have set the cookie. Invalid credentials are assumed to be for a proxy in front of
+   * Scrapdeck. This is remembered for a minute.
    */
   async #checkOther(caller: Caller, request: FastifyRequest): Promise<Caller> {
     const key = hashToken(`${caller.id} ${request.headers.authorization}`)
@@ -322,7 +322,7 @@ export class Authenticator {
     await this.#sessions.end(id)
   }
 
-  /** The sessions that the caller can see. With several engines, only those that this engine has seen. */
+  /** The sessions that the caller can see. With several engines, lists only sessions that this engine knows. */
   sessionsOf(request: FastifyRequest): SessionsOfCaller {
     const { caller } = request
     const list = () =>
@@ -365,7 +365,7 @@ export class Authenticator {
     }
   }
 
-  /** A token has no sessions of its own, so it sees none unless it can manage users. */
+  /** A caller with a token sees no sessions unless it can manage users, because tokens have no sessions. */
   #listSessions(by: Principal): Omit<ShownSession, 'isCurrent'>[] {
     return this.#own.list().flatMap((one) => {
       const { id, userId, beganAtMs, signedInWith, endsAtMs, lastSeenAtMs, address, userAgent } = one
@@ -433,8 +433,8 @@ export class Authenticator {
   }
 
   /**
-   * A page on another port can add cookies to ours. Ignores invalid ones. Rejects cookies of different users, because
-   * the page may have added one to make its victim act as another user.
+   * Ignores invalid cookies, because a page on another port can add cookies to ours. Rejects cookies of different
+   * users, because such a page may have added a cookie to make its victim act as another user.
    */
   async #findAmong(cookies: readonly string[], request: FastifyRequest): Promise<FoundSession | null> {
     const sessions: FoundSession[] = []

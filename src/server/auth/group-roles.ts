@@ -42,8 +42,8 @@ export function configuredRoles({ oidc, jwt, proxy, pluginRoles }: SignInOptions
 }
 
 /**
- * Returns the groups in a claim, which is a list of strings or one string. `name` can be a path such as Keycloak's
- * `realm_access.roles`. Ignores an unverified email address, because users can enter any.
+ * Returns the groups in a claim, which is a string or a list of strings. `name` can be a path such as Keycloak's
+ * `realm_access.roles`. Ignores an unverified email address, because users can enter any address.
  */
 export function groupsIn(claims: Readonly<Record<string, unknown>>, name: string): string[] {
   if (name === 'email' && claims['email_verified'] !== true) return []

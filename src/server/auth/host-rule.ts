@@ -19,7 +19,7 @@ export function createHostRule(options: {
   const isWildcard = ['', '0.0.0.0', '::'].includes(bindAddress)
   const names = new Set(['localhost', '127.0.0.1', '::1', bindAddress.toLowerCase()])
   if (!isLoopback(bindAddress)) names.add(hostname().toLowerCase())
-  // Caches the last accepted host, because most requests name the same one.
+  // Caches the last accepted host, because most requests name the same host.
   let lastAccepted: string | null = null
   const isOurs = (host: string | undefined): boolean => {
     const parts = splitHost(host, isEncrypted ? 443 : 80)

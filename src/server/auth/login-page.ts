@@ -96,7 +96,7 @@ ${problemText(problem)}${codeForm(step, 'Log in')}
 }
 
 /**
- * The page to set up the authenticator app. Shown after the password if all users need a second factor and this one
+ * The page to set up the authenticator app. Shown after the password if every user needs a second factor and this user
  * has none.
  */
 export function setUpPage({

@@ -185,8 +185,8 @@ const failed = (text: string): ScrapdeckError =>
   new ScrapdeckError('SIGN_IN_FAILED', sentence('server.sign_in_failed', { text }))
 
 /**
- * The library's codes for errors without a response from the provider: there was none, or a server in front of the
- * provider sent it.
+ * The library's codes for errors without a response from the provider. Either there was no response, or a server in
+ * front of the provider sent it.
  */
 const NO_RESPONSE = new Set(['OAUTH_TIMEOUT', 'OAUTH_ABORT', 'OAUTH_RESPONSE_IS_NOT_CONFORM'])
 
@@ -199,7 +199,7 @@ function isBadResponse(error: unknown): boolean {
   return typeof code === 'string' && code.startsWith('OAUTH_') && !NO_RESPONSE.has(code)
 }
 
-/** Omits what the provider sent, because it can contain tokens. */
+/** Omits the provider's text, because it can contain tokens. */
 function describe(error: unknown): Error {
   const { message, cause } = error as Error
   const reason = cause instanceof Error ? `: ${cause.message}` : ''

@@ -202,7 +202,7 @@ export class PasswordCheck {
   }
 
   #right(principal: Principal, client: string, { username }: BasicCredentials): Verdict {
-    // A client becomes known only after all steps, because a stolen password alone must not make it known.
+    // A client becomes known only after all steps. A stolen password alone must not be enough.
     const next = this.#nextStepOf(principal)
     if (next !== null) return { is: 'half', principal, next }
     this.#known.add(client, username)

@@ -24,12 +24,12 @@ export class OneTimeLinks {
     return token
   }
 
-  /** Creates a link that all engines accept, or only this one if the cache does not respond. */
+  /** Creates a link that all engines accept. If the cache does not respond, only this engine accepts the link. */
   async create(): Promise<string> {
     const token = createToken()
     const isShared = (await this.#cache?.addLink(hashToken(token), VALID_MS)) === true
-    // If the cache reported an error, create another token, because the first one may be in the cache and would then
-    // work twice.
+    // If the cache reported an error, create another token. The first token may be in the cache and would then work
+    // twice.
     return isShared ? token : this.createHere()
   }
 
@@ -56,8 +56,8 @@ export class OneTimeLinks {
 }
 
 /**
- * The maximum numbers of pending logins per client and in total, so that strangers cannot displace the logins of
- * others.
+ * The maximum numbers of pending logins per client and in total, so that strangers cannot displace the logins of other
+ * users.
  */
 const OF_CLIENT_MAX = 20
 const ALL_MAX = 5_000
@@ -91,7 +91,7 @@ export class PendingLogins<T> {
     return cookie
   }
 
-  /** Finds the login without removing it. Returns null if no cookie matches a login or it has expired. */
+  /** Finds the login without removing it. Returns null if no cookie matches a login or the login has expired. */
   find(cookies: readonly string[]): { cookie: string; value: T } | null {
     for (const cookie of cookies) {
       const kept = this.#byHash.get(hashToken(cookie))

@@ -22,7 +22,7 @@ import { changesNothing, checkRequestOrigin, ANONYMOUS, type Caller } from './re
 type Raw = FastifyRequest['raw']
 
 /**
- * The maximum memory for incomplete bodies. Clients with credentials can take minutes to send one. When the memory is
+ * The maximum memory for incomplete bodies, which clients with credentials can take minutes to send. When the memory is
  * full, the connection with the oldest body is closed.
  */
 const ROOM_BYTES = 256 * 1024 * 1024
@@ -130,7 +130,7 @@ export class RequestGate {
     })
   }
 
-  /** Node endpoints accept only the token of a node, and no other endpoint accepts it. */
+  /** Node endpoints accept only the token of a node. No other endpoint accepts such a token. */
   #nodeThatSent({ headers }: FastifyRequest): Caller {
     const token = bearerToken(headers.authorization)
     const id = token === null ? null : this.#options.nodeOfToken(token)
@@ -165,8 +165,8 @@ export class RequestGate {
   }
 
   /**
-   * Limits how long an anonymous client can take to send a body, and how long any client can continue to send one after
-   * the response.
+   * Limits how long an anonymous client can take to send a body, and how long any client can continue to send its body
+   * after the response.
    */
   limitBody(request: FastifyRequest): void {
     if (!hasUnreadBody(request)) return

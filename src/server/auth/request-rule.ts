@@ -18,7 +18,7 @@ export interface Caller {
 export const ANONYMOUS: Caller = { kind: 'anonymous', id: '', principal: null }
 
 /**
- * Rejects requests that a browser sent for a page of another origin, whatever credentials they carry: a foreign Host
+ * Rejects requests that a browser sent for a page of another origin, even with valid credentials: a foreign Host
  * (rebinding), a foreign Origin, or a fetch marked as cross-site. Accepts a followed link if `changesNothing` is true,
  * because the other page cannot see the response. Throws FORBIDDEN_ORIGIN.
  */
@@ -40,7 +40,7 @@ export function checkRequestOrigin(
 
 /**
  * Throws FORBIDDEN_ORIGIN for a foreign host name that resolves to this service (DNS rebinding). Throws BAD_INPUT if
- * there is a second host, because a proxy may have checked that one.
+ * there is a second host, because a proxy may have checked only the second.
  */
 export function requireOurHost(
   host: string | undefined,

@@ -3,8 +3,9 @@ import { type Permission, type Permissions, permissionsOf } from '../../shared/p
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**
-     * `operation` means the permissions of the requested operation (engine/api/router/required-rights.ts). If absent,
-     * only owners can use the route, so forgetting this is safe. Public routes and endpoints of nodes do not use it.
+     * `operation` means the permissions of the requested operation (engine/api/router/required-rights.ts). If this is
+     * absent, only owners can use the route, which is the safe default. Not used for public routes and endpoints of
+     * nodes.
      */
     needs?: Permissions | 'operation'
     /** Whether the caller needs the permission for all projects, because the response contains data of all of them. */

@@ -41,8 +41,8 @@ function usesSecureCookie(use: CookieUse, request: FastifyRequest): boolean {
 }
 
 /**
- * Whether the browser uses TLS, so that cookies can be `Secure`. A client that forges these headers only loses its own
- * cookie.
+ * Whether the browser uses TLS, so that cookies can be `Secure`. A client that forges these headers can only lose its
+ * own cookie.
  */
 export function isBehindTls({ raw, headers }: FastifyRequest): boolean {
   const { origin = '' } = headers
@@ -83,7 +83,7 @@ export class SessionResponses {
     return [...this.#byReceiver].filter(([, { kind }]) => kind === 'session').map(([id]) => id)
   }
 
-  /** Skips responses that have not started, such as the one to the request that ended the session. */
+  /** Skips responses that have not started, such as the response to the request that ended the session. */
   cut(id: string): void {
     for (const response of this.#byReceiver.get(id)?.responses ?? []) if (response.headersSent) response.destroy()
   }

@@ -15,10 +15,7 @@ const MAX_SESSIONS = 1000
 const MAX_SESSIONS_OF_USER = 50
 /** How often a browser gets a new cookie, so that a cookie leaked from a backup or a log soon becomes worthless. */
 const RENEW_EVERY_MS = 3_600_000
-/**
- * How long the previous cookie remains valid. Requests already in flight when the next cookie arrives still send the
- * previous one.
- */
+/** How long the previous cookie remains valid after a renewal, because requests already in flight still carry it. */
 const FORMER_FOR_MS = 60_000
 /**
  * How often to store the last use of sessions. The idle limit needs no more precision, and each write replaces the
@@ -45,7 +42,10 @@ const Session = z.strictObject({
   renewal: Hash,
   renewedAtMs: z.number(),
   next: Hash.nullable(),
-  /** Set when this session ended all others of its user. Validity checks then use it instead of `beganAtMs`. */
+  /**
+   * Set when this session ended all other sessions of its user. Validity checks then use this time instead of
+   * `beganAtMs`.
+   */
   countsFromMs: z.number().optional()
 })
 export type Session = z.infer<typeof Session>
@@ -76,7 +76,7 @@ export class Sessions {
   readonly #options: SessionsOptions
   /** Oldest first. */
   readonly #byId: Map<string, Session>
-  /** Cookies that were sent but not used yet, so that concurrent requests get the same one. */
+  /** Cookies that were sent but not used yet, so that concurrent requests get the same cookie. */
   readonly #sent = new Map<string, string>()
   readonly #former = new Map<string, { renewal: string; untilMs: number }>()
   #recordedAtMs: number
@@ -155,7 +155,7 @@ export class Sessions {
     const renewed = renewSessionToken(token)
     session.next = renewed.renewal
     this.#sent.set(read.id, renewed.token)
-    // Store the new cookie now, because the browser may already use it when the service restarts after a crash.
+    // Store the new cookie now. If the service crashes and restarts, the browser may already use the cookie.
     this.#isChanged = true
     this.record()
     return renewed.token
@@ -171,7 +171,7 @@ export class Sessions {
 
   end(id: string): void {
     if (this.#drop(id)) this.#write()
-    // The session was never recorded here, but there can be a response to it in progress.
+    // The session was never recorded here, but a response to it can be in progress.
     else this.#options.onEnd(id)
   }
 
@@ -253,7 +253,7 @@ function isSame(kept: SessionsFile['credentials'], credentials: BasicCredentials
   return kept.hash.length === hash.length && timingSafeEqual(Buffer.from(kept.hash), Buffer.from(hash))
 }
 
-/** A damaged file, or one from an older version, logs everyone out but does not prevent startup. */
+/** A damaged file, or a file from an older version, logs everyone out but does not prevent startup. */
 function readSessions(file: string, logger: Logger): SessionsFile | null {
   if (!existsSync(file)) return null
   try {

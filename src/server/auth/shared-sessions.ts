@@ -22,7 +22,8 @@ export interface SharedSessionsOptions {
   clock: Clock
   logger: Logger
   /**
-   * Returns the sessions with a response in progress. This engine must notice their end even if they send no requests.
+   * Returns the sessions with a response in progress. This engine must notice the end of these sessions even if they
+   * send no requests.
    */
   receiving: () => readonly string[]
 }
@@ -149,7 +150,10 @@ export class SharedSessions {
     return isValid
   }
 
-  /** Not awaited. If it fails, a later request repeats it in time, because the cache keeps sessions for seven days. */
+  /**
+   * Not awaited. After a failure, a later request extends the session in time, because the cache keeps sessions for
+   * seven days.
+   */
   #extend({ id, endsAtMs }: SessionToken): void {
     const nowMs = this.#options.clock.nowMs()
     if (nowMs - (this.#extendedAtMs.get(id) ?? 0) < EXTENDED_EVERY_MS || this.#ended.has(id)) return

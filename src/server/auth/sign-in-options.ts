@@ -8,7 +8,7 @@ export interface GroupRights {
   nodeGroups: Record<string, NodeGroupRole>
 }
 
-/** Users in several groups have the roles of all of them. Users without a group are rejected. */
+/** A user in several groups has the roles of all of them. A user without a group is rejected. */
 export type GroupRoles = ReadonlyMap<string, GroupRights>
 
 export interface OidcOptions {

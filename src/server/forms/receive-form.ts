@@ -17,7 +17,7 @@ declare module 'fastify' {
 
 interface Options {
   incoming: Pick<IncomingFiles, 'begin'>
-  /** Whether to parse the body. If false, it is read and discarded. */
+  /** Whether to parse the body. Otherwise, the body is read and discarded. */
   isWanted: boolean
   /** Whether to store a part on disk. Other parts stay in memory. */
   isFile: (head: PartHead) => boolean
@@ -60,8 +60,8 @@ export async function receiveForm(request: FastifyRequest, body: Readable, optio
 type Pieces = AsyncIterable<Buffer> | Iterable<Buffer> | null
 
 /**
- * The maximum size of a form that is read as a whole. Most forms are small, and reading them as a stream took longer
- * than the rest of the request.
+ * The maximum size of a form that is read as a whole. Most forms are small, and reading them as a stream would take
+ * longer than the rest of the request.
  */
 const SMALL_BYTES = 65_536
 

@@ -54,7 +54,7 @@ export async function scrapydEndpoints(app: FastifyInstance, options: ScrapydEnd
   // Compute this only if needed, because reading the machine's time zone takes longer than everything else here.
   const keyPrefix = options.shared === null ? '' : keyPrefixOf(settings)
   const context: Context = { ...options, settings, nodeName, bodies: new WeakMap(), keyPrefix }
-  // Scrapyd responds to every method that Node accepts. Node itself rejects unknown ones.
+  // Scrapyd responds to every method that Node accepts. Node itself rejects unknown methods.
   const unusual = METHODS.filter((method) => !USUAL_METHODS.includes(method) && method !== 'CONNECT')
   for (const method of unusual) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method)
   const handlers = new Map<string, RouteHandlerMethod>()
@@ -115,8 +115,8 @@ export async function scrapydEndpoints(app: FastifyInstance, options: ScrapydEnd
       serve(url, (request, reply) => answerFile(fleetOf(request), tree, request, reply))
     }
   }
-  // One route for all paths, because a route per method and path took a twentieth of the startup time. Without a
-  // permission, only owners can use it.
+  // All paths share one route, because a route per method and path would take a twentieth of the startup time. Without
+  // a permission, only owners can use this route.
   app.route({
     method: unusual,
     url: '/*',

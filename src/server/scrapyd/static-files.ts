@@ -14,7 +14,7 @@ export async function answerFile(
   reply: FastifyReply
 ): Promise<FastifyReply> {
   refuseAsPart(request)
-  // Do not use Fastify's decoded wildcard, which no longer distinguishes an encoded slash from a real one.
+  // Do not use Fastify's decoded wildcard, which does not distinguish an encoded slash from a real one.
   const [rawPath = '', ...query] = (request.raw.url ?? '').split('?')
   const path = rawPath.replace(/\/+/g, '/')
   const isBare = path === `/${tree}`
@@ -39,8 +39,8 @@ export async function answerFile(
 const FILE_POLICY = "default-src 'none'; sandbox; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 
 /**
- * The values of Sec-Fetch-Dest for which files are served. Browsers can show or save the files, but not run them in
- * one of our pages.
+ * The values of Sec-Fetch-Dest for which files are served. With these, browsers can show or save the files, but not run
+ * them in a page of ours.
  */
 const DESTINATIONS = new Set(['document', 'empty', 'image', 'audio', 'video'])
 

@@ -9,8 +9,8 @@ const NOTHING = new Int32Array(0)
 const dateSets = new WeakMap<readonly string[], Set<number>>()
 
 /**
- * Each excluded expression has one bit, set for every hour, minute and second that it names. A time is excluded if
- * its hour, minute and second share the bit of an expression that matches the day.
+ * Each excluded expression has its own bit, set for every hour, minute and second that the expression names. A time is
+ * excluded if its hour, minute and second share the bit of an expression that matches the day.
  */
 export class Exclusions {
   readonly dates: ReadonlySet<number>

@@ -2,8 +2,8 @@ import type { ScheduleTiming } from '../contract/schedules.ts'
 import { ScrapdeckError } from '../errors.ts'
 
 /**
- * The maximum number of steps over days, hours, minutes and seconds. They take about 10 ms, and ordinary timings need
- * a fiftieth of them.
+ * The maximum number of steps over days, hours, minutes and seconds. This many steps take about 10 ms. Ordinary timings
+ * need a fiftieth of that.
  */
 const WORK_MAX = 100_000
 /** The cost of finding the clock changes of a zone in a year that is not cached: half a millisecond. */

@@ -12,8 +12,8 @@ const DAY_MS = 86_400_000
 const PERIOD_MS = { day: DAY_MS, week: 7 * DAY_MS }
 
 /**
- * Returns the current window, otherwise the next one, otherwise null. Excludes skipped times and includes repeated
- * ones.
+ * Returns the current window, otherwise the next window, otherwise null. Excludes times that clocks skip and includes
+ * times that clocks repeat.
  */
 export function windowFrom(
   { fromMs, untilMs, repeats }: Windows,
@@ -24,7 +24,7 @@ export function windowFrom(
   const { zone, endsMs } = repeats
   const periodMs = PERIOD_MS[repeats.every]
   const [fromWallMs, untilWallMs] = [wallOf(zone, fromMs), wallOf(zone, untilMs)]
-  // A window can still be open after the clocks have passed its end, because they can show that time twice.
+  // A window can still be open after clocks have shown its end, because clocks can show that time twice.
   const over = Math.floor((wallOf(zone, nowMs) - untilWallMs) / periodMs)
   for (let number = Math.max(1, over); ; number += 1) {
     const beginsMs = beginOf(zone, fromWallMs + number * periodMs)

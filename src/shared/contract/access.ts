@@ -17,7 +17,7 @@ const ProjectRoles = z.record(ProjectName, GivenRole).refine((all) => Object.key
 })
 const ShownProjectRoles = z.record(AnyProjectName, ShownRole)
 
-/** Roles in node groups. A group is all nodes with one tag. */
+/** The roles in node groups. A node group contains all nodes with one tag. */
 const NodeGroupRoles = z
   .record(NodeTag, z.enum(NODE_GROUP_ROLES))
   .refine((all) => Object.keys(all).length <= 200, { error: 'There can be roles in 200 node groups' })
@@ -42,8 +42,8 @@ export const Me = z.object({
   name: z.string(),
   role: ShownRole,
   /**
-   * `everywhere`: permissions in all projects. `projects`: the projects in which the caller has more permissions, with
-   * all of them.
+   * `everywhere`: permissions in all projects. `projects`: for each project with additional permissions, all
+   * permissions there.
    */
   permissions: z.object({
     everywhere: z.array(KnownPermission).nullable(),
@@ -196,8 +196,8 @@ export const GroupChanges = z.object({
 export type GroupChanges = z.infer<typeof GroupChanges>
 
 /**
- * A change applies from each member's next request on. Responses in progress end if a member may no longer receive
- * them.
+ * A change applies from each member's next request. Responses in progress end if the member is no longer allowed to
+ * receive them.
  */
 export const groupsContract = {
   list: read('users.change', 'GET /groups', 'service').output(z.object({ groups: z.array(Group) })),

@@ -86,7 +86,7 @@ export type AlertState = z.infer<typeof AlertState>
 export const Alert = z.object({
   id: AlertId,
   ruleId: AlertRuleId,
-  /** The name when the alert started. The rule may have changed since then, or no longer exist. */
+  /** The rule's name when the alert started. The rule may have been changed or removed since then. */
   ruleName: z.string(),
   watch: AlertWatch,
   severity: AlertSeverity,
@@ -131,7 +131,7 @@ export const AlertSilence = AlertScope.extend({
 })
 export type AlertSilence = z.infer<typeof AlertSilence>
 
-/** Times of day at which a channel sends only critical alerts. Other messages wait until these times end. */
+/** Times of day at which a channel sends only critical alerts. Other messages wait until the end of the quiet hours. */
 export const QuietHours = z.object({
   zone: TimeZone,
   /** `22:00`. If it is after `until`, the quiet hours include midnight. */
@@ -240,7 +240,7 @@ export const AlertNotice = z.object({
   severity: AlertSeverity.nullable(),
   title: z.string(),
   body: z.string(),
-  /** The firing alerts, in the order in which the text lists them. A click opens the first one. */
+  /** The firing alerts, in the order of the text. A click opens the first alert. */
   alertIds: z.array(AlertId),
   retryJobIds: z.array(JobId)
 })
@@ -368,7 +368,7 @@ export interface AlertNews {
   groupId: string
   ruleName: string
   owner: string
-  /** The severity of the worst firing alert, or of the worst ended one if none is firing. */
+  /** The severity of the worst firing alert. If none is firing, the severity of the worst ended alert. */
   severity: AlertSeverity
   /** `3 alerts: north is down: connection refused` */
   title: string

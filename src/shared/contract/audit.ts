@@ -38,8 +38,8 @@ export const AuditChange = z.object({
 export type AuditChange = z.infer<typeof AuditChange>
 
 /**
- * One operation of a caller, or several identical ones within a minute that were refused, failed or changed nothing.
- * The hash covers all fields.
+ * One operation of a caller, or several identical operations within a minute that were refused, failed or changed
+ * nothing. The hash covers all fields.
  */
 export const AuditRecord = z.object({
   seq: z.number().int(),
@@ -103,7 +103,7 @@ export const AuditCheck = z.object({
 export type AuditCheck = z.infer<typeof AuditCheck>
 
 export const auditContract = {
-  /** Newest first. Filters scan 20,000 entries at a time, so a page can be empty without being the last one. */
+  /** Newest first. Filters scan 20,000 entries at a time, so a page before the last can be empty. */
   list: read('audit.read', 'GET /audit', 'service', { answerBytes: pageBytes })
     .input(
       AuditFilter.extend({

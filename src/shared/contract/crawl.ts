@@ -7,7 +7,7 @@ import { TimeZone } from './schedules.ts'
 
 const SECONDS_OF = { s: 1, m: 60, h: 3_600, d: 86_400 } as const
 const STEPS = /^[1-9]\d{0,7}[smhd]$/
-/** Checks only the form, because the calendar parses it. */
+/** Checks only the form. The calendar parses the expression. */
 const CRON = /^(?:@[a-z]+|\S+(?:\s+\S+){4,5})$/i
 
 const INTERVAL_WORDS = 'Write seconds, or a number followed by s, m, h or d: 30m; or a cron expression: 0 9 * * *'
@@ -83,7 +83,7 @@ export const CrawlInput = z.object({
     .default(false),
   /** How long identical requests return this job; 0: never. Default: the server's `crawl_cache_ttl`. */
   cache_seconds: left(z.number().int().min(0).max(MAX_CRAWL_CACHE_SECONDS)),
-  /** Scrapy caches pages for the same time as the response (HTTPCACHE_ENABLED). Absent: the project's setting applies. */
+  /** Scrapy caches pages for the same time as the response (HTTPCACHE_ENABLED). Absent: the project's setting. */
   http_cache: left(z.boolean()),
   params: left(Params)
 })
@@ -100,7 +100,7 @@ export const CrawlNow = z.object({
   logs_url: z.string()
 })
 export const CrawlLater = z.object({
-  /** Set for a delayed crawl; null for a repeated one, whose jobs are created when they are due. */
+  /** Set for a delayed crawl. null for a repeated crawl, whose jobs are created when they are due. */
   job_id: JobId.nullable(),
   schedule_id: ScheduleId.nullable(),
   scheduled: z.literal(true),
@@ -141,8 +141,8 @@ export const crawlContract = write(
   .output(CrawlOutput)
 
 /**
- * A crawl order as its client sees it. A repeated crawl is a schedule, and a single crawl is a job. A repeated crawl
- * that is `pending` waits for its next run, and a `finished` one never runs again.
+ * A crawl order as its client sees it. A repeated crawl is a schedule, and a single crawl is a job. A repeated crawl is
+ * `pending` while it waits for its next run, and `finished` if it never runs again.
  */
 export const CrawlOrder = z.object({
   job_id: JobId.nullable(),
@@ -185,7 +185,7 @@ export const CrawlChange = OrderId.extend({
 export type CrawlChange = z.infer<typeof CrawlChange>
 
 export const crawlOrdersContract = {
-  /** Repeated crawls by name, then single ones that are waiting. `after`: `next_after` of the previous page. */
+  /** Repeated crawls by name, then single crawls that are waiting. `after`: `next_after` of the previous page. */
   list: read('read', 'GET /crawl', 'seen', { answerBytes: (input) => 4_000_000 + pageBytes(input) })
     .input(
       z.object({
@@ -199,7 +199,7 @@ export const crawlOrdersContract = {
   get: read('read', 'GET /crawl/{id}', { id: 'crawlOrder' }).input(OrderId).output(CrawlOrder),
   /** Applies to the next runs. A single crawl can change only before its first run, and that also needs `jobs.run`. */
   update: write('schedules.change', 'PATCH /crawl/{id}', { id: 'crawlOrder' }).input(CrawlChange).output(CrawlOrder),
-  /** Removes a repeated crawl (its jobs stay), or cancels a single one. False: the job had already ended. */
+  /** Removes a repeated crawl (its jobs stay), or cancels a single crawl. False: the job had already ended. */
   cancel: write('jobs.cancel', 'DELETE /crawl/{id}', { id: 'crawlOrder' })
     .input(OrderId)
     .output(z.object({ cancelled: z.boolean() }))

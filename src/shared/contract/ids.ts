@@ -18,8 +18,8 @@ export const ShownName = z
   })
 
 /**
- * Ids and names have their own types, so that they cannot be confused. Values of these types are created where data
- * enters: these schemas parse it, the store declares its rows, and one module generates new ids.
+ * Ids and names have their own types, so that they cannot be confused. Only three places create values of these types:
+ * these schemas, the declared rows of the store, and the module that generates new ids.
  */
 export const JobId = z.string().regex(JOB_ID_PATTERN, 'A job id has 32 hexadecimal digits').brand<'JobId'>()
 export type JobId = z.infer<typeof JobId>
@@ -85,5 +85,5 @@ export const SourceId = z
   .brand<'SourceId'>()
 export type SourceId = z.infer<typeof SourceId>
 
-/** A secret encrypted by SecretBox: the only form in which the store can hold one. */
+/** A secret encrypted by SecretBox. The store cannot hold secrets in any other form. */
 export type SealedText = string & z.core.$brand<'SealedText'>

@@ -76,7 +76,7 @@ export type ItemRow = z.infer<typeof ItemRow>
 export const ItemsPage = z.object({
   columns: z.array(z.string()),
   rows: z.array(ItemRow),
-  /** null: the end. A page can have fewer rows than requested, because it also ends after 4 MB. */
+  /** null: the end. A page can have fewer rows than requested, because a page also ends after 4 MB. */
   nextOffset: z.number().int().nullable()
 })
 export type ItemsPage = z.infer<typeof ItemsPage>

@@ -65,7 +65,9 @@ export type Placement = z.infer<typeof Placement>
 
 const StringMap = z.record(z.string(), z.string())
 
-/** A job that must end first, and how it must end. If it ends otherwise, the dependent job is cancelled (skipped). */
+/**
+ * A job that must end first, and how it must end. If it ends in another way, the dependent job is cancelled (skipped).
+ */
 export const Dependency = z.object({ jobId: JobId, on: z.enum(['succeeded', 'failed', 'ended']) })
 export type Dependency = z.infer<typeof Dependency>
 
@@ -135,7 +137,7 @@ export const Job = z.object({
    * attempts).
    */
   sentVersion: AnyVersionName.nullable(),
-  /** The job may have run more than once, because its node lost it or was given up. See its attempts. */
+  /** The job may have run more than once, because its node lost the run or was given up. See its attempts. */
   mayHaveRunTwice: z.boolean(),
   /** Since when the node of a live job has not responded; null: the job's state is known. */
   unknownSinceMs: z.number().nullable(),

@@ -43,8 +43,7 @@ const FilePath = z
 /** The settings of a Kubernetes node. They contain no secrets. */
 export const KubernetesSettings = z.object({
   /**
-   * Read for each change, because Kubernetes replaces these tokens; null: uses the token that was entered as the
-   * password.
+   * Read for each change, because Kubernetes replaces these tokens; null: the token that was entered as the password.
    */
   tokenFile: FilePath.nullable().default(null),
   /**

@@ -155,7 +155,7 @@ export type LogZipPiece = z.infer<typeof LogZipPiece>
 export const logsContract = {
   /**
    * Returns a range of the log. A negative `offset` counts from the end, at most 4 MiB. With `printed`, returns the
-   * last 64 KiB that a successful run printed instead, as long as the local node keeps them.
+   * last 64 KiB of a successful run's printed output instead, as long as the local node keeps it.
    */
   read: read('read', 'GET /jobs/{jobId}/log', { jobId: 'job' }, { answerBytes: ({ limitBytes }) => asJson(limitBytes) })
     .input(
@@ -180,7 +180,7 @@ export const logsContract = {
          */
         maxLagBytes: z.coerce.number().int().min(65_536).optional(),
         /**
-         * The stream ends after about this many bytes, and the next request confirms that the viewer showed them.
+         * The stream ends after about this many bytes. The next request confirms that the viewer has shown them.
          * Streams between documents have no back-pressure, so nothing else shows how far behind a viewer is.
          */
         limitBytes: z.coerce.number().int().min(65_536).optional()
@@ -213,9 +213,9 @@ export const logsContract = {
     )
     .output(eventIterator(LogSearchProgress)),
   /**
-   * Searches the logs of all jobs and sends lines as they are found. Starts with runs that are live or not archived
-   * yet (from other machines, the part copied so far). The archive follows. Both are searched by job, newest first.
-   * The last message contains what ended the search and where to continue.
+   * Searches the logs of all jobs and sends lines as they are found. Starts with runs that are live or not archived yet
+   * (from other machines, only the part copied so far), then searches the archive. Both are searched by job, newest
+   * first. The last message contains what ended the search and where to continue.
    */
   searchAll: read('read', 'GET /logs/search', 'seen')
     .input(FleetLogSearchInput)

@@ -33,7 +33,7 @@ export const discoveryContract = {
     .output(SourceState)
 }
 
-/** How the local node starts spiders: forked from a Python that has already imported Scrapy, or in a new one. */
+/** How the local node starts spiders: forked from a Python that has already imported Scrapy, or in a new Python. */
 export const StartMode = z.object({ mode: z.enum(['warm', 'warming', 'cold']), text: z.string() })
 export type StartMode = z.infer<typeof StartMode>
 
@@ -41,7 +41,8 @@ export const NodeHealth = z.enum(['unknown', 'up', 'down', 'unauthorized', 'inva
 export type NodeHealth = z.infer<typeof NodeHealth>
 
 /**
- * `cordoned`: the node gets no new jobs. `draining`: the same, and the node is cordoned when its last job has ended.
+ * `cordoned`: the node gets no new jobs. `draining`: the node gets no new jobs, and becomes cordoned when its last job
+ * has ended.
  */
 export const NodeMode = z.enum(['active', 'cordoned', 'draining'])
 export type NodeMode = z.infer<typeof NodeMode>
@@ -55,7 +56,7 @@ export const NodeRun = z.object({
   /** The spider of `jobId` has ended, but something that it started keeps the process open. */
   isHeldOpen: z.boolean().optional(),
   sinceMs: z.number().nullable(),
-  /** As the node lists it. For our own jobs, see `jobs.running`. */
+  /** As listed by the node. For our own jobs, see `jobs.running`. */
   pid: z.number().int().nullable(),
   usage: UsageSample.nullable()
 })
@@ -152,7 +153,7 @@ const PullingNodeSettings = NodeSettings.omit({ logsKept: true }).required({ nam
 /** Only this response has the token, because the store has only its hash. */
 export const NewToken = z.object({ node: Node, token: z.string() })
 export type NewToken = z.infer<typeof NewToken>
-/** As the node lists the job, so that it can be cancelled whatever its name is. */
+/** The job as listed by the node. Any name is accepted, so that every listed job can be cancelled. */
 const ExternalJob = ById.extend({
   project: z.string().min(1).max(1_000).brand<'ProjectName'>(),
   jobid: z.string().min(1).max(1_000)

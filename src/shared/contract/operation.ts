@@ -15,8 +15,8 @@ export type NamedThing =
 /**
  * What an operation concerns. `caller`: only the caller, or public facts. `service`: the whole service, so the caller
  * needs the permissions for all projects. `seen`: everything that the caller can see; the handler filters it.
- * Otherwise, the things that these fields name (engine/api/router/subjects.ts): the caller needs the permissions in
- * all of their projects, or for the node.
+ * Otherwise, what these fields refer to (engine/api/router/subjects.ts): the caller needs the permissions in all
+ * projects involved, or for the node.
  */
 export type Subject = 'caller' | 'seen' | 'service' | { readonly [field: string]: NamedThing }
 

@@ -5,8 +5,8 @@ import { read, write } from './operation.ts'
 import { JobDefaults, OutcomeRules, ProjectSettings } from './settings.ts'
 
 /**
- * The state of a version on one node. `present`: the node has the egg that Scrapdeck sent. `missing`: the node no
- * longer has it. `foreign`: the node lists a version of this name from another source, so its code can differ.
+ * The state of a version on one node. `present`: the node has the egg that Scrapdeck sent. `missing`: the node has lost
+ * this egg. `foreign`: the node lists a version of this name from another source, so its code can differ.
  */
 export const Deployment = z.object({
   nodeId: NodeId,
@@ -81,7 +81,9 @@ export const projectsContract = {
   upload: write('eggs.deploy', 'POST /projects', { project: 'project' })
     .input(z.object({ file: z.file(), project: ProjectName.optional(), version: VersionName.optional() }))
     .output(Version.extend({ pinnedVersion: AnyVersionName.nullable() })),
-  /** Sends a version to nodes now instead of before the first job that needs it. Streams the progress per node. */
+  /**
+   * Sends a version to nodes immediately instead of before the first job that needs it. Streams the progress per node.
+   */
   deploy: write('eggs.deploy', 'POST /projects/{project}/versions/{version}/deploy', { project: 'project' })
     .input(ByVersion.extend({ nodeIds: z.array(NodeId).max(10_000).optional() }))
     .output(eventIterator(Deployment)),

@@ -190,7 +190,7 @@ export type Chain = z.infer<typeof Chain>
 
 export const Occurrence = z.object({
   nominalMs: z.number(),
-  /** As clocks in the zone show it, with the offset: `2026-03-29T03:00:00+02:00`. */
+  /** The time on clocks in the zone, with the offset: `2026-03-29T03:00:00+02:00`. */
   local: z.string(),
   /** `gap`: clocks skip this time, so the run is at the change. The last two: clocks show this time twice. */
   kind: z.enum(['normal', 'gap', 'first_of_two', 'second_of_two'])
@@ -226,10 +226,7 @@ export const schedulesContract = {
   create: write('schedules.change', 'POST /schedules', { jobs: 'runs' })
     .input(ScheduleSettings.extend({ replace: z.boolean().default(false) }))
     .output(Changed),
-  /**
-   * Rejects with CHANGED_MEANWHILE if there is a newer revision than the one that the client edited. Absent: no
-   * check.
-   */
+  /** Rejects with CHANGED_MEANWHILE if `revision` is not the newest. Absent: no check. */
   update: write('schedules.change', 'PUT /schedules/{id}', { id: 'schedule', jobs: 'runs' })
     .input(ScheduleSettings.extend({ id: ScheduleId, revision: z.number().int().optional() }))
     .output(Changed),

@@ -104,8 +104,9 @@ export const NodeSettings = z.object({
   queueAhead: z.number().int().min(0).max(1_000).optional(),
   giveUpAfterSeconds: z.number().int().min(10).max(31_536_000).nullable().optional(),
   /**
-   * The node's `jobs_to_keep`. When Scrapyd starts a run, it deletes all older logs of its spider, including those
-   * of running jobs. A run that would delete the log of another running job waits. null: unknown, no run waits.
+   * The node's `jobs_to_keep`. When Scrapyd starts a run, it deletes all older logs of the run's spider, even of
+   * running jobs. A run that would delete the log of another running job therefore waits. null: unknown, so no run
+   * waits.
    */
   logsKept: z.number().int().min(1).max(100_000).nullable().optional(),
   group: ShownName.max(100).nullable().optional()
@@ -122,7 +123,7 @@ export type ProjectPython = z.infer<typeof ProjectPython>
 
 const StringMap = z.record(z.string(), z.string())
 
-/** Values for orders that do not set them. */
+/** Values for orders that omit them. */
 export const JobDefaults = z.object({
   args: StringMap.default({}),
   settings: StringMap.default({}),

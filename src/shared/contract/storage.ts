@@ -21,7 +21,7 @@ export const RECOMMENDED_POLICY: StoragePolicy = {
 
 const Bound = (max: number) => z.number().int().min(1).max(max).nullable()
 
-/** The bounds of retention. Data that exceeds any of them is deleted; null: no bound. */
+/** The bounds of retention. Data that exceeds one of them is deleted; null: no bound. */
 export const KeepPolicy = z.object({
   days: Bound(36_500).default(null),
   perSpider: Bound(10_000_000).default(null),

@@ -46,9 +46,9 @@ const KNOWN_MESSAGES: [start: string, logger: string][] = [
 ]
 
 /**
- * Learns the format from a line with a message of Scrapy's own: known values show where time, logger and level are.
- * Returns null for other lines, and if no level precedes the message. `order`: the order in LOG_DATEFORMAT, if the
- * log has shown it.
+ * Learns the format from a line with one of Scrapy's own messages, whose values show where time, logger and level are.
+ * Returns null for other lines, and if no level precedes the message. `order`: the order in LOG_DATEFORMAT, if the log
+ * has shown it.
  */
 export function learnHeadFormat(line: string, order: DayOrder = 'day-first'): PatternFormat | null {
   const head = line.slice(0, MAX_HEAD)

@@ -1,4 +1,4 @@
-/** `atMs` is read as UTC, because logs rarely include the zone. The caller corrects it by the node's clock. */
+/** `atMs` is read as UTC, because logs rarely include the zone. The caller adjusts it to the node's clock. */
 export interface ReadTime {
   /** NaN: there is no valid time. */
   atMs: number
@@ -15,7 +15,7 @@ const CLOCK = String.raw`\d\d?:\d\d(?::\d\d)?(?:[.,:]\d{1,9})?(?: ?[AaPp][Mm])?`
 const ZONE = String.raw`(?: ?(?:Z\b|UTC|GMT|[+-]\d\d:?\d\d))?`
 const MONTH = '(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}'
 
-/** In the order in which they are tried, because `clock` is part of all the others. None contains a capturing group. */
+/** Tried in this order, because `clock` is part of all other patterns. No pattern contains a capturing group. */
 export const TIME_PATTERNS: Record<TimeStyle, string> = {
   iso: String.raw`\d{4}[-/.]\d\d?[-/.]\d\d?[T _,]{1,2}${CLOCK}${ZONE}`,
   numeric: String.raw`\d\d?[-/.]\d\d?[-/.](?:\d{4}|\d\d)[T :_,]{1,2}${CLOCK}${ZONE}`,
@@ -36,7 +36,7 @@ export function hasDate(style: TimeStyle): boolean {
 
 const NO_TIME: ReadTime = { atMs: Number.NaN, zoneMinutes: Number.NaN }
 
-/** `text` must match the pattern of its style. Allocates, so it is only for custom formats and JSON. */
+/** `text` must match the pattern of its style. Only for custom formats and JSON, because this allocates memory. */
 export function readTimeText(text: string, style: TimeStyle, order: DayOrder = 'day-first'): ReadTime {
   if (style === 'epoch') {
     const number = Number(text)
@@ -114,7 +114,7 @@ export function msOf(
   return (daysOf(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second) * 1000 + Math.floor(fraction * 1000)
 }
 
-/** Days since 1970-01-01. Avoids Date, because it is called several million times for a large log. */
+/** Days since 1970-01-01. Avoids Date, because a large log calls this several million times. */
 function daysOf(year: number, month: number, day: number): number {
   const shifted = month <= 2 ? year - 1 : year
   const era = Math.floor(shifted / 400)

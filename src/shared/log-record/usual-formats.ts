@@ -33,13 +33,13 @@ const USUAL_HEADS = [
 let usualFormats: PatternFormat[] | null = null
 
 export function guessHeadFormat(line: string): PatternFormat | null {
-  // Compiled for the first log that needs them, because most programs that load this file never need them.
+  // Compile only for the first log that needs these formats. Most programs that load this file never need them.
   usualFormats ??= USUAL_HEADS.map((head) => learnFromPrefix(head, 'scrapy.utils.log', 'day-first') as PatternFormat)
   return usualFormats.find((format) => readerOf(format).pattern.test(line.slice(0, MAX_HEAD))) ?? null
 }
 
 /**
- * Finds the format of a part of a log. Prefers a line with a known message of Scrapy over one that only matches a
+ * Finds the format of a part of a log. Prefers a line with a known message of Scrapy to a line that only matches a
  * common format.
  */
 export function findHeadFormat(lines: Iterable<string>): HeadFormat {

@@ -56,7 +56,7 @@ export const problems = {
   'problem.node_stuck': ({ forMs }: { forMs: number }) =>
     `it accepts jobs but has started none for ${formatAge(forMs)}. Its queued jobs are withdrawn, and it gets one test job from time to time. Restart Scrapyd there, or cordon the node`,
   'problem_title.node_excess': ({ node }: AtNode) => `${node} lists more than Scrapdeck reads`,
-  /** `external`: how many of the listed jobs were not started by Scrapdeck; null: all of them are shown. */
+  /** `external`: how many of the listed jobs Scrapdeck did not start; null: the UI shows all of these jobs. */
   'problem.node_excess': ({
     excess,
     external,

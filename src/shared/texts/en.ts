@@ -96,8 +96,8 @@ const another = (jobId: JobId | null): string => jobId ?? 'another job'
 const aJob = (jobId: JobId | null): string => (jobId === null ? 'another job' : `job ${jobId}`)
 
 /**
- * Every sentence that is stored or sent, by its code. A parameter named `jobId` is the id of a job that not all
- * readers are allowed to see. The parameters `chain` and `spider` are hidden together with it.
+ * Every sentence that is stored or sent, by its code. A parameter named `jobId` is the id of a job that some readers
+ * are not allowed to see. The parameters `chain` and `spider` are hidden together with the job.
  */
 export const en = {
   /** External texts, and texts stored before codes existed. */

@@ -94,8 +94,8 @@ export function encode({ code, params }: Message): string {
 }
 
 /**
- * Decodes a stored text. Spiders can write to some of the files in which texts are stored, so everything that does
- * not have the exact form of a message is an external text.
+ * Decodes a stored text. Spiders can write to some of the files that contain these texts. Everything without the exact
+ * form of a message is therefore an external text.
  */
 export function decode(stored: string): Message {
   if (!ENCODED.test(stored)) return plain(stored)
@@ -145,8 +145,8 @@ export function jobsIn({ params }: Message): JobId[] {
 }
 
 /**
- * Parameters that are hidden together with the job of the same message. `outcome` is hidden only with a chain,
- * because it is then the outcome of the hidden job.
+ * Parameters that are hidden together with the job of the same message. With a chain, `outcome` is hidden too, because
+ * it is then the outcome of the hidden job.
  */
 const NAMES_OF_JOB = ['jobId', 'chain', 'spider']
 const NAMES_WITH_CHAIN = [...NAMES_OF_JOB, 'outcome']
