@@ -58,6 +58,7 @@ export default defineConfig({
           name: 'alone',
           retry,
           include: MOCKS_A_MODULE,
+          exclude: IGNORED,
           testTimeout: 30_000
         }
       },

@@ -4,7 +4,8 @@
  */
 export const isLong = process.env.TEST_LENGTH === 'long'
 
-const isCore = process.env.TEST_SUITE === 'core'
+/** `npm test`, which leaves out what `npm run test:full` has time for: `.full.` files, and each `it.skipIf(isCore)`. */
+export const isCore = process.env.TEST_SUITE === 'core'
 
 /**
  * `core`: for `npm test`.

@@ -11,6 +11,7 @@ import {
 import { until } from '../../src/engine/testing/until.ts'
 import { type Service, startService, TEST_CREDENTIALS } from '../support/service.ts'
 import { basicAuthorization } from '../support/basic-authorization.ts'
+import { isCore } from '../../scripts/test-length.mjs'
 
 let database: PostgresServer
 let engines: Service[] = []
@@ -77,72 +78,80 @@ describe.skipIf(whyNoPostgres() !== null)('two engines on one database', () => {
     ])
   }, 60_000)
 
-  test('sessions that another engine ended stay ended when their own engine leads again', async () => {
-    const [north, south] = engines as [Service, Service]
-    const password = 'kestrel amber drawbridge'
-    await south.client.users.create({ name: 'anna', role: 'viewer', password })
-    const logIn = async ({ address }: Service, username: string, secret: string) => {
-      const body = new URLSearchParams({ username, password: secret })
-      const answer = await fetch(`${address}/ui/login`, { method: 'POST', redirect: 'manual', body })
-      return answer.headers.getSetCookie()[0]!.split(';', 1)[0]!
-    }
-    const statusOf = async ({ address }: Service, cookie: string) =>
-      (await fetch(`${address}/api/v1/users/me`, { headers: { cookie } })).status
-    const handOverTo = async (name: string) => {
+  test.skipIf(isCore)(
+    'sessions that another engine ended stay ended when their own engine leads again',
+    async () => {
+      const [north, south] = engines as [Service, Service]
+      const password = 'kestrel amber drawbridge'
+      await south.client.users.create({ name: 'anna', role: 'viewer', password })
+      const logIn = async ({ address }: Service, username: string, secret: string) => {
+        const body = new URLSearchParams({ username, password: secret })
+        const answer = await fetch(`${address}/ui/login`, { method: 'POST', redirect: 'manual', body })
+        return answer.headers.getSetCookie()[0]!.split(';', 1)[0]!
+      }
+      const statusOf = async ({ address }: Service, cookie: string) =>
+        (await fetch(`${address}/api/v1/users/me`, { headers: { cookie } })).status
+      const handOverTo = async (name: string) => {
+        await south.client.engines.handOver({})
+        await until(
+          `${name} leads`,
+          () => leaderOf(south).catch(() => null),
+          (leader) => leader === name,
+          10_000
+        )
+      }
+      const annas = await logIn(south, 'anna', password)
+      const owners = await logIn(south, TEST_CREDENTIALS.username, TEST_CREDENTIALS.password)
+      expect([await statusOf(south, annas), await statusOf(south, owners)]).toEqual([200, 200])
+
+      await handOverTo('north')
+      const cookie = await logIn(north, 'anna', password)
+      const post = async (path: string, body: object) => {
+        const headers = { cookie, 'content-type': 'application/json' }
+        const request = { method: 'POST', headers, body: JSON.stringify(body) }
+        return (await (await fetch(`${north.address}/api/v1/users/me/${path}`, request)).json()) as { secret?: string }
+      }
+      const { secret } = await post('authenticator', { current: password })
+      await post('authenticator/confirm', { code: new TOTP({ secret: Secret.fromBase32(secret!) }).generate() })
+      expect(await statusOf(north, cookie)).toBe(200)
+      await handOverTo('south')
+      expect([await statusOf(south, annas), await statusOf(south, owners)]).toEqual([401, 200])
+
+      await handOverTo('north')
+      await north.client.system.logOutEverywhere()
+      await handOverTo('south')
+      expect(await statusOf(south, owners)).toBe(401)
+      expect(await statusOf(south, await logIn(south, TEST_CREDENTIALS.username, TEST_CREDENTIALS.password))).toBe(200)
+    },
+    60_000
+  )
+
+  test.skipIf(isCore)(
+    'the leadership can be handed over, but never to a drained engine',
+    async () => {
+      const [north, south] = engines as [Service, Service]
+      const list = await south.client.engines.list()
+      const idOf = (name: string) => list.engines.findLast((engine) => engine.name === name)!.id
       await south.client.engines.handOver({})
       await until(
-        `${name} leads`,
+        'north leads',
         () => leaderOf(south).catch(() => null),
-        (leader) => leader === name,
+        (name) => name === 'north',
         10_000
       )
-    }
-    const annas = await logIn(south, 'anna', password)
-    const owners = await logIn(south, TEST_CREDENTIALS.username, TEST_CREDENTIALS.password)
-    expect([await statusOf(south, annas), await statusOf(south, owners)]).toEqual([200, 200])
-
-    await handOverTo('north')
-    const cookie = await logIn(north, 'anna', password)
-    const post = async (path: string, body: object) => {
-      const headers = { cookie, 'content-type': 'application/json' }
-      const request = { method: 'POST', headers, body: JSON.stringify(body) }
-      return (await (await fetch(`${north.address}/api/v1/users/me/${path}`, request)).json()) as { secret?: string }
-    }
-    const { secret } = await post('authenticator', { current: password })
-    await post('authenticator/confirm', { code: new TOTP({ secret: Secret.fromBase32(secret!) }).generate() })
-    expect(await statusOf(north, cookie)).toBe(200)
-    await handOverTo('south')
-    expect([await statusOf(south, annas), await statusOf(south, owners)]).toEqual([401, 200])
-
-    await handOverTo('north')
-    await north.client.system.logOutEverywhere()
-    await handOverTo('south')
-    expect(await statusOf(south, owners)).toBe(401)
-    expect(await statusOf(south, await logIn(south, TEST_CREDENTIALS.username, TEST_CREDENTIALS.password))).toBe(200)
-  }, 60_000)
-
-  test('the leadership can be handed over, but never to a drained engine', async () => {
-    const [north, south] = engines as [Service, Service]
-    const list = await south.client.engines.list()
-    const idOf = (name: string) => list.engines.findLast((engine) => engine.name === name)!.id
-    await south.client.engines.handOver({})
-    await until(
-      'north leads',
-      () => leaderOf(south).catch(() => null),
-      (name) => name === 'north',
-      10_000
-    )
-    await south.client.engines.drain({ id: idOf('south'), drained: true })
-    await expect(north.client.engines.handOver({})).rejects.toMatchObject({ code: 'BAD_INPUT' })
-    await north.client.engines.drain({ id: idOf('south'), drained: false })
-    await north.client.engines.drain({ id: idOf('north'), drained: true })
-    await until(
-      'south leads',
-      () => leaderOf(north).catch(() => null),
-      (name) => name === 'south',
-      10_000
-    )
-  }, 60_000)
+      await south.client.engines.drain({ id: idOf('south'), drained: true })
+      await expect(north.client.engines.handOver({})).rejects.toMatchObject({ code: 'BAD_INPUT' })
+      await north.client.engines.drain({ id: idOf('south'), drained: false })
+      await north.client.engines.drain({ id: idOf('north'), drained: true })
+      await until(
+        'south leads',
+        () => leaderOf(north).catch(() => null),
+        (name) => name === 'south',
+        10_000
+      )
+    },
+    60_000
+  )
 
   test('an engine with another key does not join', async () => {
     const strange = startService({ localSlots: 0, arguments: [`--store=${database.url}`] })

@@ -6,6 +6,7 @@ import { aProjectName, aVersionName } from '../../src/shared/testing/ids.ts'
 import { uploadDemo } from '../support/demo-egg.ts'
 import { type Scrapyd, startScrapyd } from '../support/scrapyd-fleet.ts'
 import { type Service, startService } from '../support/service.ts'
+import { isCore } from '../../scripts/test-length.mjs'
 
 describe.skipIf(whyNoSsh() !== null)('a service whose only Scrapyd is behind an SSH host', () => {
   let world: SshWorld
@@ -55,22 +56,25 @@ describe.skipIf(whyNoSsh() !== null)('a service whose only Scrapyd is behind an 
     expect(await endOf(job)).toMatchObject({ outcome: 'succeeded' })
   })
 
-  test('a run continues while the connection is broken, and its end is noticed once the connection is back', async () => {
-    const job = await run()
-    await until(
-      'the run to start',
-      () => service.client.jobs.status({ id: job }),
-      ({ state }) => state === 'running'
-    )
-    await host.kill()
-    const away = await until('the node to be down', node, ({ health }) => health === 'down')
-    expect(away.tunnel).toMatchObject({ state: expect.stringMatching(/down|connecting/) })
-    expect(away.problem).toMatch(/closed the connection|no SSH server listens/)
-    await host.start()
-    expect(await endOf(job)).toMatchObject({ outcome: 'succeeded' })
-  })
+  test.skipIf(isCore)(
+    'a run continues while the connection is broken, and its end is noticed once the connection is back',
+    async () => {
+      const job = await run()
+      await until(
+        'the run to start',
+        () => service.client.jobs.status({ id: job }),
+        ({ state }) => state === 'running'
+      )
+      await host.kill()
+      const away = await until('the node to be down', node, ({ health }) => health === 'down')
+      expect(away.tunnel).toMatchObject({ state: expect.stringMatching(/down|connecting/) })
+      expect(away.problem).toMatch(/closed the connection|no SSH server listens/)
+      await host.start()
+      expect(await endOf(job)).toMatchObject({ outcome: 'succeeded' })
+    }
+  )
 
-  test('a killed service leaves no ssh process behind, and the next one connects again', async () => {
+  test.skipIf(isCore)('a killed service leaves no ssh process behind, and the next one connects again', async () => {
     await isUp()
     await service.kill()
     await until('its ssh to end', () => host.connections() === 0)

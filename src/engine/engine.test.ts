@@ -17,6 +17,7 @@ import { FakeNode } from './testing/fake-node.ts'
 import { makeTemporaryDirectory } from './testing/temporary-directory.ts'
 import { OWNER } from './access/principal.ts'
 import { advanceUntil } from './testing/until.ts'
+import { isCore } from '../../scripts/test-length.mjs'
 
 const SHOP = aProjectName('shop')
 
@@ -92,7 +93,7 @@ afterEach(async () => {
 })
 
 describe('an engine', () => {
-  it('identifies the Scrapyd of a discovered node when it first responds, and not again', async () => {
+  it.skipIf(isCore)('identifies the Scrapyd of a discovered node when it first responds, and not again', async () => {
     let asked = 0
     node.isDown = true
     Object.assign(node, { probeVersion: async () => `1.${++asked}` })

@@ -1,7 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { openEngineWithFakeNode } from './testing/engine-with-fake-node.ts'
+import { isCore } from '../../scripts/test-length.mjs'
 
-test('a search over all logs finds the lines of a running job on a node, and opens there', async () => {
+test.skipIf(isCore)('a search over all logs finds the lines of a running job on a node, and opens there', async () => {
   const engine = await openEngineWithFakeNode()
   onTestFinished(() => engine.remove())
   await engine.prepare()

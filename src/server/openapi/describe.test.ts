@@ -6,6 +6,7 @@ import type { z } from 'zod'
 import { contract } from '../../shared/contract/index.ts'
 import { describeApi } from './describe.ts'
 import { exampleOf } from '../../shared/examples/operations.ts'
+import { isCore } from '../../../scripts/test-length.mjs'
 
 const procedures = Object.entries(contract).flatMap(([noun, verbs]): [string, AnyContractProcedure][] =>
   isContractProcedure(verbs)
@@ -64,7 +65,7 @@ describe('the OpenAPI document', () => {
     expect(open).toEqual([])
   })
 
-  it('has examples that its own schemas accept according to an independent validator', async () => {
+  it.skipIf(isCore)('has examples that its own schemas accept according to an independent validator', async () => {
     const document = await describeApi()
     const ajv = new Ajv2020({ strict: false, validateFormats: false })
     ajv.addSchema({ ...document, $id: 'api' } as object)

@@ -11,6 +11,7 @@ import { createSeededRandom } from '../../testing/seeded-random.ts'
 import { openTemporaryStore, type TemporaryStore } from '../../testing/temporary-store.ts'
 import { JobCommands } from './job-commands.ts'
 import { asSealedText } from '../../runtime/secret-box.ts'
+import { isCore } from '../../../../scripts/test-length.mjs'
 
 const ORIGIN = { source: 'api' } as const
 const RETRY = { attempts: 3, backoffSeconds: 30, backoffFactor: 2, backoffMaxSeconds: 3_600, on: ['failed' as const] }
@@ -69,7 +70,7 @@ describe('many jobs at once', () => {
     await expect(run).rejects.toMatchObject({ code: 'BAD_INPUT' })
   })
 
-  it('can be cancelled by the thousand, whether they wait or run', async () => {
+  it.skipIf(isCore)('can be cancelled by the thousand, whether they wait or run', async () => {
     const { store } = temporary
     const { ids } = await commands.runMany(
       Array.from({ length: 3_000 }, () => item()),

@@ -4,6 +4,7 @@ import { expect, test, vi } from 'vitest'
 import { systemClock } from '../../runtime/clock.ts'
 import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
 import { readNodeFile, watchNodeFile } from './node-file.ts'
+import { isCore } from '../../../../scripts/test-length.mjs'
 
 async function aFile(content: string | Uint8Array) {
   const directory = await makeTemporaryDirectory()
@@ -23,7 +24,7 @@ test('a finished file is read whole', async () => {
   expect(await readNodeFile(t.path, systemClock)).toBe('eu-1\n')
 })
 
-test('a file that is still being written is not read halfway', async () => {
+test.skipIf(isCore)('a file that is still being written is not read halfway', async () => {
   await using t = await aFile('eu-1\n')
   await writeFile(t.path, 'eu-1\neu-')
   const reading = readNodeFile(t.path, systemClock)

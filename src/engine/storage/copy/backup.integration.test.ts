@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { isCore } from '../../../../scripts/test-length.mjs'
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -66,7 +67,7 @@ describe.skipIf(process.platform === 'win32')('the documented backup is restored
   })
 
   // An older pg_dump refuses a newer server, so this uses the pg_dump of the server.
-  test.skipIf(whyNoPostgres() !== null || PROGRAMS === '' || !canRun('pg_dump'))(
+  test.skipIf(isCore || whyNoPostgres() !== null || PROGRAMS === '' || !canRun('pg_dump'))(
     'with PostgreSQL, while the store is in use',
     async () => {
       const server = await startPostgres()

@@ -17,6 +17,7 @@ import { testHistories } from '../testing/history.ts'
 import { testAgainstModel } from '../testing/model.ts'
 import { openSqliteStore } from './open-sqlite-store.ts'
 import { openSqliteStoreHere } from './sqlite-store.ts'
+import { isCore } from '../../../../scripts/test-length.mjs'
 
 const WRITER = fileURLToPath(new URL('../testing/write-until-killed.ts', import.meta.url))
 
@@ -187,7 +188,7 @@ describe('opening', () => {
     await second.close()
   })
 
-  test('a second engine in another process is refused too', async () => {
+  test.skipIf(isCore)('a second engine in another process is refused too', async () => {
     const directory = await temporaryPath()
     const store = await open(directory)
     const { exited, lines } = startWriter(directory)

@@ -3,6 +3,7 @@ import { afterEach, expect, it } from 'vitest'
 import { aNodeId } from '../../../shared/testing/ids.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
+import { isCore } from '../../../../scripts/test-length.mjs'
 
 let engine: FakeEngine
 let app: ReturnType<typeof renderApp>
@@ -21,7 +22,7 @@ it('offers the demo spider on first run and opens its live log', async () => {
   expect(app.router.state.location.search).toMatchObject({ job: job?.id })
 })
 
-it('creates a Python environment with progress, then offers the demo', async () => {
+it.skipIf(isCore)('creates a Python environment with progress, then offers the demo', async () => {
   open({ firstRun: true, python: 'missing' })
   await screen.findByText(/Scrapy is not/)
   fireEvent.click(screen.getByRole('button', { name: 'Create environment' }))

@@ -2,6 +2,7 @@ import { beforeEach, expect, it, onTestFinished } from 'vitest'
 import type { AlertReport } from '../../../../shared/contract/index.ts'
 import { type EngineWithFakeNode, openEngineWithFakeNode } from '../../../testing/engine-with-fake-node.ts'
 import type { Post } from '../../../notify/webhooks/post.ts'
+import { isCore } from '../../../../../scripts/test-length.mjs'
 
 let t: EngineWithFakeNode
 let told: { type: string; data: AlertReport }[]
@@ -32,7 +33,7 @@ beforeEach(async () => {
   await t.prepare()
 })
 
-it('a report lists the runs, and a channel gets it once per due time, even over restarts', async () => {
+it.skipIf(isCore)('a report lists the runs, and a channel gets it once per due time, even over restarts', async () => {
   await runSpider('shutdown')
   await runSpider()
   expect(await t.client.alerts.report({})).toMatchObject({

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { systemClock } from '../../../runtime/clock.ts'
 import { isAlive, readStartTime } from '../../../runtime/process-identity.ts'
 import { runCommand } from './run-command.ts'
+import { isCore } from '../../../../../scripts/test-length.mjs'
 
 function run(script: string, over: Partial<Parameters<typeof runCommand>[0]> = {}) {
   return runCommand({
@@ -39,7 +40,7 @@ test('an aborted command is stopped', async () => {
   expect(await result).toMatchObject({ code: null, stoppedFor: 'abort' })
 })
 
-test('the time limit stops a command with all processes that it started', async () => {
+test.skipIf(isCore)('the time limit stops a command with all processes that it started', async () => {
   let grandchild = 0
   const script = `const child = require('node:child_process').spawn('sleep', ['60']); console.log(child.pid)
     setInterval(() => {}, 1000)`
@@ -50,7 +51,7 @@ test('the time limit stops a command with all processes that it started', async 
   await expect.poll(() => isAlive({ pid: grandchild, startTime: startTime ?? 'gone' })).toBe(false)
 })
 
-test('a grandchild that left the group and keeps the output open delays nothing', async () => {
+test.skipIf(isCore)('a grandchild that left the group and keeps the output open delays nothing', async () => {
   const script = `const child = require('node:child_process').spawn('sleep', ['60'], { detached: true, stdio: 'inherit' })
     console.log(child.pid); child.unref(); process.exit(0)`
   const result = await run(script)

@@ -12,6 +12,7 @@ import { signalGroup } from '../processes/run-command.ts'
 import { isAlive } from '../../../runtime/process-identity.ts'
 import { acceptRun, preventSpider, readRunFiles, type RunSpec, writeWhole } from './run-directory.ts'
 import { RunList, type RunListOptions } from './run-list.ts'
+import { isCore } from '../../../../../scripts/test-length.mjs'
 
 const SHOP = aProjectName('shop')
 
@@ -370,7 +371,7 @@ test('runs wait while there is no Python, and start when it is there', async () 
   expect(await untilEnded(list, 'a')).toEqual({ code: 0, signal: null })
 })
 
-test('a run whose project has no Python does not block those behind it', async () => {
+test.skipIf(isCore)('a run whose project has no Python does not block those behind it', async () => {
   const { open } = await aWorkplace()
   const ready = new Set(['shop'])
   const list = await open({ slots: () => 1, python: ({ project }) => (ready.has(project) ? 'python3' : null) })
@@ -416,7 +417,7 @@ test('the next engine adopts running runs, starts accepted ones, knows the ended
   await vi.waitFor(async () => expect((await touched()).sort()).toEqual(['accepted', 'dies', 'ended', 'lives']), WAIT)
 })
 
-test('a spider continues without its supervisor; its result is then unknown', async () => {
+test.skipIf(isCore)('a spider continues without its supervisor; its result is then unknown', async () => {
   const { open, directory } = await aWorkplace()
   const list = await open()
   await list.accept(aSpec('a', 'waits'))
@@ -452,7 +453,7 @@ test('an unreadable claim ends the run with an unknown result, and does not hold
   expect(await touched()).toEqual([])
 })
 
-test('only one of many supervisors of a run starts it', async () => {
+test.skipIf(isCore)('only one of many supervisors of a run starts it', async () => {
   const { open, directory, touched } = await aWorkplace()
   const list = await open()
   await list.accept(aSpec('a', 'quick'))
@@ -464,7 +465,7 @@ test('only one of many supervisors of a run starts it', async () => {
   expect(await touched()).toEqual(['a'])
 })
 
-test('only the newest ended runs are kept in memory; their logs stay', async () => {
+test.skipIf(isCore)('only the newest ended runs are kept in memory; their logs stay', async () => {
   const { open, directory } = await aWorkplace()
   const list = await open({ slots: () => 1, finishedKept: 2 })
   for (const jobid of ['a', 'b', 'c']) {
