@@ -37,7 +37,7 @@ export interface AfterChange<Facts extends JobFacts> {
   /** Set when the job ended, because chains and dependent jobs need its outcome. */
   outcome: Outcome | null
   /**
-   * Whether the job is no longer live: it ended or is back in the queue. The next run with its overlap key can then
+   * Whether the job stops being live, because it ended or was requeued. The next run with its overlap key can then
    * start.
    */
   hasLeft: boolean
@@ -143,7 +143,7 @@ function continued<Facts extends JobFacts>(job: Facts, { state, nodeId, startedA
   return {
     ...after,
     state: isRunning ? 'running' : 'starting',
-    // The job is running again, so a pending retry time no longer applies.
+    // The job is running again, so it does not wait for a retry.
     notBeforeMs: null,
     // The job's only run was found again, so it did not run twice.
     mayHaveRunTwice: job.mayHaveRunTwice && job.attemptCount > 1

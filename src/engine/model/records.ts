@@ -91,7 +91,7 @@ export const PLAIN_JOB: Omit<NewJob, 'id' | 'jobid' | 'project' | 'spider' | 'so
 export type StoredJob = Omit<Job, 'waiting' | 'unknownSinceMs' | 'pagesPerMinute' | 'itemsPerMinute'>
 
 export interface FinishedRun {
-  /** `jobid` is the client's. `run` has the node and the jobid on that node. */
+  /** The job's own id. `jobid` is the id that the client uses. `run` has the node and the jobid on that node. */
   id: JobId
   jobid: string
   project: ProjectName
@@ -179,7 +179,7 @@ export interface StoredSchedule {
   changedAtMs: number
   /** When its jobs moved to other projects; 0: never. */
   movedAtMs: number
-  /** Every fire time up to this one has a row or precedes the schedule. */
+  /** Fire times up to this one either have a row or are from before the schedule was created. */
   doneUntilMs: number
   runCount: number
   failuresInARow: number
@@ -295,7 +295,7 @@ export interface StoredUser {
   lastSeenAtMs: number | null
   /** The identity at an external provider: `oidc ISSUER SUB`, `proxy NAME`; null: a user of Scrapdeck itself. */
   subject: string | null
-  /** When the provider last confirmed the user; null: never, or no longer. */
+  /** When the provider last confirmed the user; null: never, or the confirmation was revoked. */
   vouchedAtMs: number | null
 }
 
@@ -706,7 +706,7 @@ export interface RetentionLimit {
   publish?: boolean
 }
 
-/** `protection` is null for what is deleted or would be deleted. */
+/** `protection` is null for jobs and logs that are deleted, or that a preview would delete. */
 export interface RetentionCounts {
   project: ProjectName
   kind: 'jobs' | 'logs'

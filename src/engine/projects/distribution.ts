@@ -218,7 +218,7 @@ export class Distribution {
       if (client === null) throw new Error('The node was removed.')
       await client.addVersion(project, version, egg)
       current = this.#projects.catalog.find(project, version)
-      // If the egg was replaced during the upload, this records that the node has the older one.
+      // If the egg was replaced during the upload, this records that the node has the older egg.
       if (current?.sha256) await record('present', null)
     } catch (error) {
       this.#rememberFailure(nodeId, { project, version, sha256 }, error)
@@ -231,7 +231,7 @@ export class Distribution {
       await this.#askForSpiders(client, current)
   }
 
-  /** Backs off after any failure, even one of our own disk, because an immediate retry would fail again. */
+  /** Backs off after any failure, even a failure of our own disk, because an immediate retry would fail again. */
   #rememberFailure(nodeId: NodeId, egg: EggIdentity, error: unknown): void {
     const { project, version, sha256 } = egg
     // Ignore the failure if the egg was replaced or deleted during the upload, or the node was removed.

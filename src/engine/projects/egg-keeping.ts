@@ -47,7 +47,8 @@ export class EggKeeping {
 
   async listUnused(): Promise<string[]> {
     const names = (await this.#parts.blobs.list('eggs/')).map(({ name }) => name)
-    // Read the versions after the list: a version that is written in between already has its blob.
+    // List the blobs before reading the versions. Otherwise, an egg stored between the two steps would seem to be
+    // unused.
     const needed = await this.#eggsNeeded()
     const isUnused = (sha256: string) => !needed.has(sha256) && !this.#retired.has(sha256)
     return names.filter((name) => isUnused(name.slice('eggs/'.length)))

@@ -48,7 +48,7 @@ async function describe(path: string, archive: ZipArchive): Promise<OpenedEgg> {
   return { path, sizeBytes: (await stat(path)).size, sha256: await hashFile(path), facts }
 }
 
-/** Reuses one buffer: streaming a large egg produced 60 MB of garbage. */
+/** Reuses one buffer. Streaming a large egg would produce 60 MB of garbage. */
 async function hashFile(path: string): Promise<string> {
   const hash = createHash('sha256')
   const piece = Buffer.alloc(HASHED_AT_ONCE_BYTES)

@@ -115,7 +115,7 @@ async function isFile(path: string): Promise<boolean> {
   return (await stat(path).catch(() => null))?.isFile() ?? false
 }
 
-/** Reuses two buffers: streaming a large egg produced 100 MB of garbage on each start. */
+/** Reuses two buffers. Streaming large eggs would produce 100 MB of garbage on each start. */
 async function hasSameBytes(path: string, other: string): Promise<boolean> {
   const [one, two] = await Promise.all([stat(path).catch(() => null), stat(other)])
   if (one === null || !one.isFile() || one.size !== two.size) return false

@@ -102,7 +102,7 @@ export class SeenOnNodes {
     this.#room.delete(nodeId)
   }
 
-  /** Writes several transactions, so that uploads can run in between. `plan` updates `room`. */
+  /** Writes several transactions, so that uploads can run between them. `plan` updates `room`. */
   async #changeAll<Item>(
     nodeId: NodeId,
     items: readonly Item[],

@@ -121,7 +121,10 @@ function looseOrder(): Order {
   }
 }
 
-/** Like LooseVersion: runs of digits are numbers, runs of lower-case letters and the rest are text. */
+/**
+ * Like LooseVersion, splits a name at dots and around runs of digits and of lower-case letters. Only digits are
+ * numbers.
+ */
 function looseParts(stem: string): (bigint | string)[] {
   return stem
     .split(/(\d+|[a-z]+|\.)/)

@@ -8,7 +8,7 @@ import type { Readable } from 'node:stream'
  */
 export const PLAIN_BODIES = { 'accept-encoding': 'identity' }
 
-/** The start of the encoding. null: the body is unencoded. */
+/** The encoding of the body, shortened for messages. null: the body is unencoded. */
 export function unwantedEncoding(encoding: string | string[] | undefined): string | null {
   if (encoding === undefined) return null
   const codings = String(encoding).trim().toLowerCase()

@@ -2,7 +2,8 @@ import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 
 /**
- * Identifies a process even if its pid is reused. `startTime` as in supervisor.py, or empty if the system has none.
+ * Identifies a process even if its pid is reused. `startTime` has the format of supervisor.py. It is empty if the
+ * system has none.
  */
 export interface ProcessIdentity {
   pid: number

@@ -50,8 +50,8 @@ function nullIfNotThere(error: NodeJS.ErrnoException): null {
 }
 
 /**
- * null: there is no such regular file. Does not follow links, because a spider can create links in its folder, even in
- * place of a parent folder during this call.
+ * Opens a regular file below `root`; null: there is none. Does not follow links, because a spider can create links in
+ * its folder, even in place of a parent folder during this call.
  */
 export async function openOwnFile(root: string, name: string): Promise<FileHandle | null> {
   const file = await open(join(root, name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(nullIfNotThere)

@@ -7,7 +7,7 @@ export interface S3Address {
   bucket: string
   /** Precedes the name of each object. Empty, or ends with a slash. */
   prefix: string
-  /** Such as `https://minio.example:9000`. null: Amazon's, in the region. */
+  /** Such as `https://minio.example:9000`. null: Amazon's endpoint in the region. */
   endpoint: string | null
   /** null: from the environment or the shared configuration. */
   region: string | null

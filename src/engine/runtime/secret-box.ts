@@ -1,8 +1,8 @@
 import type { SealedText } from '../../shared/contract/index.ts'
 
 /**
- * Encrypts node passwords at rest. The desktop uses the system's keychain (safeStorage), the headless service a key
- * file.
+ * Encrypts node passwords at rest. The desktop app uses the system's keychain (safeStorage). The headless service uses
+ * a key file.
  */
 export interface SecretBox {
   readonly store: 'keychain' | 'file'

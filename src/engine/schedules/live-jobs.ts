@@ -28,7 +28,7 @@ export class LiveJobs {
   readonly #parts: LiveJobsParts
   readonly #bySchedule = new Map<ScheduleId, Tracked[]>()
   readonly #scheduleOf = new Map<JobId, ScheduleId>()
-  /** Jobs that were written before they were tracked, so changes in between may have been missed. */
+  /** Jobs that were written before they were tracked. Changes before the tracking may have been missed. */
   #fresh: JobId[] = []
   /** null: changes were not followed (nothing was tracked, or a scan failed), so all tracked jobs are read. */
   #cursor: number | null = null
@@ -77,7 +77,7 @@ export class LiveJobs {
     return this.#bySchedule.has(scheduleId)
   }
 
-  /** Live firings by clock or by hand (null), or of one backfill, oldest first. */
+  /** Live firings of one backfill, or (null) by the clock and by hand, oldest first. */
   firingsOf(scheduleId: ScheduleId, backfillId: string | null = null): LiveFiring[] {
     return (this.#bySchedule.get(scheduleId) ?? [])
       .filter((tracked) => tracked.backfillId === backfillId)

@@ -127,7 +127,10 @@ async function listWithin(
   }
 }
 
-/** How much later than its nominal times a schedule fires: from 0 to its jitter, constant, evenly distributed. */
+/**
+ * How much later than its nominal times a schedule fires, at most by its jitter. Always the same for a schedule, and
+ * evenly distributed over all schedules.
+ */
 export function jitterOf(scheduleId: ScheduleId, jitterSeconds: number): number {
   if (jitterSeconds === 0) return 0
   const share = createHash('sha256').update(scheduleId).digest().readUInt32BE() / 2 ** 32

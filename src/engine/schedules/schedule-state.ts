@@ -86,7 +86,7 @@ export function findNext(state: ScheduleState): void {
   try {
     if (state.next !== null) state.following = moments.next(state.next.nominalMs)
   } catch (error) {
-    // The next time can still fire. The problem is reported when the one after it is searched for again.
+    // The next time can still fire. The problem is reported when the time after it must be found.
     problemIn(error)
   }
 }

@@ -405,8 +405,8 @@ export interface ScheduleFilter extends OnlyProjects {
 export interface ScheduleStore extends ScheduleReader {
   /**
    * The revision must be 1, or one above the stored one. Otherwise, rejects with CHANGED_MEANWHILE, or with
-   * SCHEDULE_NOT_FOUND if the schedule was deleted. `doneUntilMs` and `runCount` never decrease, because `fire` can
-   * run in between.
+   * SCHEDULE_NOT_FOUND if the schedule was deleted. `doneUntilMs` and `runCount` never decrease, because `fire` may
+   * have increased them in the meantime.
    */
   putSchedule(schedule: StoredSchedule): Promise<void>
   /** Also deletes their firings, but not their jobs. Returns the ids that existed. */

@@ -177,8 +177,8 @@ export const nameOfRow = (row: FileOfRow): string =>
     : archiveName(row.jobId, row.number, row.kind === 'items' ? 'items' : 'logs')
 
 /**
- * Returns the file of a row. The sizes must match, because the log of a lost run that reappears replaces the old one
- * under the same name.
+ * Returns the file of a row. The sizes must match, because the log of a lost run that reappears replaces the earlier
+ * log under the same name.
  */
 function findHeld(held: HeldFiles, row: FileOfRow): HeldFile | null {
   const { sizeBytes } = row

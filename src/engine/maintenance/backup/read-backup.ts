@@ -37,7 +37,7 @@ export async function verifyBackup(reading: Reading): Promise<CheckedBackup> {
       async (name, content) => {
         if (name === DATABASE) return writeFile(join(directory, name), content)
         for await (const _ of content) {
-          // Reading the file is enough: it is hashed on the way.
+          // Reading the file is enough, because reading also hashes it.
         }
       },
       directory

@@ -18,8 +18,8 @@ export interface KeptEgg {
 const DAY_MS = 86_400_000
 
 /**
- * Returns the versions of one project that exceed the policy. Whether queued or live jobs need them is checked by the
- * deletion.
+ * Returns the versions of one project that exceed the policy. The deletion itself checks whether queued or live jobs
+ * need them.
  */
 export function oldEggs(eggs: readonly KeptEgg[], { days, newest }: EggPolicy, nowMs: number): KeptEgg[] {
   if (days === null) return []

@@ -299,7 +299,7 @@ function joined(before: AlertWrite, after: AlertWrite | AlertChanges): AlertWrit
   }
 }
 
-/** The maximum number of alerts listed per kind and message. The app shows the rest. */
+/** The maximum number of alerts listed per kind and message. The app shows all of them. */
 const LISTED_MAX = 20
 
 function newsOf({ kind, ruleId, groupId, firing, resolved, stillFiring, limit }: AlertMessage): AlertNews {

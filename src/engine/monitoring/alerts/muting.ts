@@ -57,7 +57,7 @@ export const waitsForQuietHours = (severity: AlertSeverity): boolean => severity
 const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
 
-/** When the current quiet hours end. null: these are not quiet hours. A clock change does not shift the end. */
+/** When the current quiet hours end. null: `nowMs` is not in quiet hours. A clock change does not shift the end. */
 export function quietUntilMs(quiet: QuietHours | null, nowMs: number): number | null {
   if (quiet === null) return null
   const wallMs = nowMs + stretchAt(quiet.zone, nowMs).offsetMs

@@ -59,7 +59,7 @@ export function isolationProblems(why: string | null): Problem[] {
   return [problem({ id: 'spiders-not-apart', severity: 'warning', title: say('problem_title.not_apart'), text })]
 }
 
-/** Stands for any project: an unknown project has no specific Python, so it uses the main one. */
+/** Stands for any project. An unknown project has no Python of its own, so it uses the main one. */
 const ANY_PROJECT = '' as ProjectName
 
 export function unreadyEngineProblems(nodes: readonly FleetNode[]): Problem[] {

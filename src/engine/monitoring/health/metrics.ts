@@ -63,7 +63,7 @@ interface RequestFigures {
 }
 
 /**
- * The maximum number of label values. The others are summed as `other`, because Prometheus keeps a time series for
+ * The maximum number of label values. Further values are summed as `other`, because Prometheus keeps a time series for
  * each.
  */
 const SPIDERS_MAX = 1_000

@@ -21,8 +21,8 @@ export const NO_SCHEDULE_TROUBLES: ScheduleTroubles = { stopped: [], missed: [],
 const DAY_MS = 86_400_000
 const FIRINGS_AT_ONCE = 500
 /**
- * The maximum number of firings read per state. A schedule that fails every minute has 1,440 a day, which must not
- * hide others.
+ * The maximum number of firings read per state. A schedule that fails every minute has 1,440 firings a day, which must
+ * not hide those of other schedules.
  */
 const FIRINGS_READ = 10_000
 const STOPPED_READ = 500

@@ -17,7 +17,7 @@ export interface DelivererParts {
   send: (webhook: StoredWebhook, delivery: StoredDelivery) => Promise<SendResult>
 }
 
-/** The maximum number of concurrent deliveries per webhook. A failing webhook and a plugin get one at a time. */
+/** The maximum number of concurrent deliveries per webhook. Failing webhooks and plugins get one at a time. */
 const AT_ONCE_MAX = 4
 /** How long to wait after a change, because changes come in bursts. */
 const DELIVER_AFTER_MS = 50

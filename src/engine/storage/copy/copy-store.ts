@@ -86,7 +86,7 @@ interface Copying {
   report(progress: CopyProgress): void
 }
 
-/** Rows are written in the order of their key and in whole batches, so the copy continues after the last one. */
+/** Rows are written in the order of their key and in whole batches, so the copy continues after the last batch. */
 function copyTable(table: Table, { source, target, limits, report }: Copying): void {
   const total = source.count(table)
   let rows = target.count(table)

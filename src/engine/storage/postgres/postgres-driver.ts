@@ -44,8 +44,8 @@ export function connectTo({ url, schema, lease }: PostgresAddress): Connection {
 }
 
 /**
- * Throws DATABASE_UNUSABLE, DATA_FROM_NEWER_VERSION or DATA_TOO_OLD without any change. `connection` remains open
- * afterwards; without one, this opens its own.
+ * Throws DATABASE_UNUSABLE, DATA_FROM_NEWER_VERSION or DATA_TOO_OLD without any change. A given `connection` stays open
+ * afterwards. Otherwise, opens its own.
  */
 export function openPostgresDriver(
   options: PostgresAddress & { logger: Logger; connection?: Connection | undefined }

@@ -35,7 +35,7 @@ const ID_TIME_MARGIN_MS = 60_000
 const AFTER_EVERY_ID = 'g'
 /** The shortest id prefix to search for: shorter ones match all jobs of several minutes or more. */
 const ID_PREFIX_MIN = 10
-/** How many jobs to examine whose id starts with the text, and how many whose client jobid starts with it. */
+/** The maximum number of jobs to examine whose id starts with the text. Client jobids have the same limit. */
 const NAMED_MAX = 10_000
 /**
  * How many of the newest jobs to search for an id that ends with the text. No index covers the ends of ids, and

@@ -39,7 +39,7 @@ const LISTED_MAX = 50
 const BEFORE_MS = 7 * DAY_MS
 const WAITING_AT_MOST = 10
 
-/** Tests rules against the past without sending anything, one at a time, because each test reads a lot of data. */
+/** Tests rules against the past without sending anything. Runs one test at a time, because each reads a lot of data. */
 export class RulePreviews {
   readonly #parts: RulePreviewsParts
   readonly #giveWay: () => Promise<void>

@@ -96,7 +96,7 @@ export async function readErrors(
   return { rows: rows.filter((group) => bornMs(group) >= sinceMs), isComplete }
 }
 
-/** Resolves to the times at which successful runs ended since `sinceMs`, and to the last one before, ascending. */
+/** Resolves to the end times of the successful runs since `sinceMs` and of the last one before that, ascending. */
 export async function readSuccesses(
   store: FindingStore,
   { project, spider }: Pick<AlertScope, 'project' | 'spider'>,

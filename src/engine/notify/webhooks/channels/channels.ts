@@ -21,7 +21,7 @@ export interface TestResult {
 }
 
 export interface Channels {
-  /** Throws BAD_INPUT and WEBHOOK_URL_FORBIDDEN for a target that can never work. */
+  /** Throws BAD_INPUT or WEBHOOK_URL_FORBIDDEN for a target that can never work. */
   check(target: AlertTarget, hasSecret: boolean): void
   /** Never rejects, and enforces its own timeout. `delivery.body`: JSON with an AlertNews or a report as `data`. */
   send(channel: StoredWebhook, delivery: StoredDelivery): Promise<SendResult>

@@ -24,7 +24,7 @@ const SECRETS: Partial<Record<AlertTarget['kind'], string>> = {
   pagerduty: 'the integration key of the service in PagerDuty'
 }
 
-/** Refuses targets that can never work. Throws BAD_INPUT and WEBHOOK_URL_FORBIDDEN. Secrets are checked on use. */
+/** Refuses targets that can never work. Throws BAD_INPUT or WEBHOOK_URL_FORBIDDEN. Secrets are checked on use. */
 export function checkTarget(
   target: AlertTarget,
   hasSecret: boolean,

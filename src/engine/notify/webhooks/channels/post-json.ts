@@ -69,8 +69,8 @@ function partsOf(text: string): string[] {
 const ofEverybody = createAddressGuard([])
 
 /**
- * Why an address cannot be used. Without TLS, networks in between could read the secret, so only addresses on this
- * machine and in private networks can omit it.
+ * Why an address cannot be used. Without TLS, networks on the way could read the secret, so plain HTTP is allowed only
+ * on this machine and in private networks.
  */
 export function problemOfAddress(text: string): string | null {
   const url = URL.parse(text.trim())

@@ -45,7 +45,7 @@ const LOG_LINES_MAX = 30
 const LOG_LINE_MAX = 300
 const BARS_MAX = 48
 /**
- * The maximum size of the alerts. Gmail hides everything beyond 102 KB, and the rest of the email takes up to a
+ * The maximum size of the alerts. Gmail hides everything beyond 102 KB. The other parts of the email take up to a
  * quarter of that.
  */
 const ALERTS_MAX_BYTES = 50_000

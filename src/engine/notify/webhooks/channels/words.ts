@@ -23,7 +23,7 @@ export const signOf = (mood: Mood): string => MOOD_SIGNS[mood]
 
 /** One line for display, without control characters. Ends with `…` if the text was longer. */
 export function oneLine(text: string, most: number): string {
-  // Cuts the text first, because the rest is never shown but could be long.
+  // Cuts the text first, because the part that is never shown can be long.
   const shown = text
     .slice(0, most * 4)
     .replaceAll(TERMINAL, '')
