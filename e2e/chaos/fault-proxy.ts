@@ -234,7 +234,8 @@ class Link {
         this.#options.noteHit()
         for (let at = 0; at < piece.length; at += fault.sliceBytes) {
           await this.#write(to, piece.subarray(at, at + fault.sliceBytes))
-          // A whole egg in slices would take minutes, so the rest is sent without delays after the fault ends.
+          // A whole egg in slices would take minutes, so the remaining slices are sent without delays after the fault
+          // ends.
           if (this.#options.faultNow() === fault) await delay(fault.delayMs)
         }
         return

@@ -118,7 +118,7 @@ export function judge(facts: {
         verdict.wronglyAbsent.push(jobid)
       }
     }
-    // A run after one that is recorded as failed is no duplicate, because the retry policy repeats failed runs.
+    // A run that follows a failed one is not a duplicate, because the retry policy repeats failed runs.
     const failedBefore = new Set(attempts.slice(0, -1).flatMap((one) => (one.result === 'failed' ? [one.jobid] : [])))
     const inDoubt = own.filter(({ jobid }) => !failedBefore.has(jobid)).length
     const isTwice = inDoubt > 1 || new Set(own.map(({ jobid }) => jobid)).size < own.length

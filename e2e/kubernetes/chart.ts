@@ -16,7 +16,7 @@ const NAMESPACE = 'deck'
 const RELEASE = 'deck'
 const ENGINE = 'deck-scrapdeck'
 const SCRAPYD = 'deck-scrapdeck-scrapyd'
-/** All kinds in the chart. The test fails if one is no longer rendered, because it would no longer be tested. */
+/** All kinds in the chart. The test fails if a kind is not rendered, because the kind would then not be tested. */
 const KINDS = [
   'Deployment',
   'HorizontalPodAutoscaler',

@@ -89,7 +89,7 @@ export async function runElsewhere(page: Page, node: Scrapyd, client: Client): P
   await node.kill({ withSpiders: true })
   await expect(job).toContainText('unknown', { timeout: 40_000 })
   await expect(job).toContainText('It may then run twice.')
-  // The job was placed on that node only. Now it can run on any other.
+  // The job could run only on that node. Now it can run on any other node.
   await job.getByRole('button', { name: 'Run elsewhere' }).click()
   await expect(job).toContainText('This job may have run more than once.', { timeout: 20_000 })
   await client.jobs.place({ ids: [id], nodeId: null, tags: [] })

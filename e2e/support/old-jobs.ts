@@ -19,7 +19,7 @@ export interface OldJob {
   endedAtMs: number
   outcome?: Extract<Outcome, 'succeeded' | 'failed'>
   counts?: { pages: number; items: number; errors: number }
-  /** The content of the archived log. The node no longer has the log. */
+  /** The content of the archived log. The log on the node is gone. */
   log: string
 }
 

@@ -28,8 +28,8 @@ export interface ScrapydOptions {
   python?: string
   environment?: Record<string, string>
   /**
-   * Which processes are forked instead of started anew, if that is safe. A new Python needs half a second to import
-   * Scrapy (forking_runner.py).
+   * Which processes are forked instead of started from scratch, if that is safe. A new Python needs half a second to
+   * import Scrapy (forking_runner.py).
    */
   forks?: 'spiders and lists' | 'lists' | 'nothing'
 }

@@ -13,7 +13,8 @@ export function checkOrders(history: History): Violation[] {
 function checkDedupe(history: History): Violation[] {
   const violations: Violation[] = []
   if (history.faults.some(({ kind }) => kind.startsWith('our clock jumped'))) return violations
-  // Keys for which it is unknown which command created the first job, and how long the key is valid.
+  // The result of a command with one of these keys is unknown, so it can have created the first job, and the key's
+  // expiry is unknown.
   const unsure = new Set(
     history.operations
       .filter(({ name, result }) => result === 'unknown' && (name === 'jobs.run' || name === 'jobs.runMany'))

@@ -1,4 +1,4 @@
-/** A process with a planted bug. It runs stories until one fails, and reports that one. */
+/** A process with a planted bug. It runs stories until one fails, and reports the failed story. */
 import { registerSimulationHooks } from '../world/hooks.ts'
 import { plant } from '../world/mutations.ts'
 import { MUTANTS } from './mutants.ts'

@@ -38,7 +38,7 @@ export interface PlannedSchedule {
   pause: { fromMs: number; untilMs: number; isFatal: boolean } | null
 }
 
-/** Jobs that follow each end of a certain spider. */
+/** A chain: the jobs to create whenever a job of one spider ends. */
 export interface PlannedChain {
   id: string
   project: string

@@ -45,7 +45,7 @@ export class SimulatedScrapyd {
   readonly started: Run[] = []
   isPollerStuck = false
   logsForbidden = false
-  /** Until when the node does not respond, because it is listing the spiders of an egg. */
+  /** The node does not respond before this time, because it is listing the spiders of an egg. */
   frozenUntilMs = 0
   clockOffsetMs: number
   mostAtOnce = 0

@@ -46,7 +46,7 @@ export interface EnginesScenario {
   actEveryMs: number
 }
 
-/** With `losesAnswers`, responses to commits are lost as well. */
+/** With `losesAnswers`, responses to commits are also lost. */
 export function enginesScenarioOf(seed: number, engines: number, losesAnswers: boolean): EnginesScenario {
   const chance = createChance(seed, 'scenario of engines')
   const onlyDeaths = chance.happens(0.3)

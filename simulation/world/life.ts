@@ -54,7 +54,7 @@ export class Life {
     this.isStalled = true
   }
 
-  /** Runs everything that was due in the meantime, in order. */
+  /** Runs everything that became due during the stall, in order. */
   wake(): void {
     if (!this.isStalled) return
     this.isStalled = false

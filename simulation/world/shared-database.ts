@@ -93,7 +93,7 @@ export class SharedDatabase {
       const entry = isWrite ? entries.take() : null
       const { promise, resolve, reject } = Promise.withResolvers<unknown>()
       const lost = () => life.run(() => reject(connectionLost()))
-      // Reports the write as refused, because the engine knows what it wanted to write, as after a full disk.
+      // The write had no effect. It is still reported to the checker, because the engine knows what it wanted to write.
       const never = () => {
         if (isWrite) witness(`${method} refused`, parameters, null)
         lost()

@@ -20,12 +20,12 @@ export class NeverAtRest extends Error {
 }
 
 /**
- * Provides the only time in the simulation: events in a heap, each of which settles before the next one. A story costs
- * only its work.
+ * Provides the only time in the simulation: events in a heap, each of which settles before the next one. A story takes
+ * only as long as its computation.
  *
- * Settled means that no promise can continue without an event. The engine waits only for events in this heap or
- * calls to the store. `busy` counts these calls, because the store commits in a later turn of the event loop.
- * Promises need no counting, because they are processed between any two turns.
+ * Settled means that no promise can continue without an event. The engine waits only for events in this heap or calls
+ * to the store. `busy` counts these calls, because the store commits in a later turn of the event loop. Promises need
+ * no counting, because they are processed between any two turns.
  */
 export class VirtualTime {
   /** Calls to the real world (the store) that have not returned. */

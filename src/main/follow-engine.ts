@@ -22,7 +22,7 @@ const PAGES_AT_ONCE = 20
 
 /**
  * Calls `shown` with the current state and each change until the signal aborts. Shows each new notice of a desktop
- * channel once, even if the connection breaks in the meantime. Does not show earlier notices.
+ * channel once, even if the connection breaks. Does not show earlier notices.
  */
 export async function followEngine(
   client: EngineReads,
@@ -35,7 +35,7 @@ export async function followEngine(
     const broken = new AbortController()
     const both = AbortSignal.any([signal, broken.signal])
     try {
-      // Subscribe before the first read, so that no change is lost in between.
+      // Subscribe before the first read, so that no change is missed.
       const batches = await client.events.subscribe({}, { signal: both })
       await Promise.all([readFigures(both), readChanges(batches), readAlerts(both)])
     } catch (error) {

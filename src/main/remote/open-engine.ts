@@ -214,7 +214,7 @@ export class OpenEngine {
     if (this.#live !== null || this.#contact.lacks.includes('alerts.notices')) return
     const live = (this.#live = new AbortController())
     const { id, name, readOnly } = this.stored
-    // Connecting can fail, because the state may have changed in the meantime.
+    // Connecting can fail, because the engine's state may have changed since the last check.
     const client = await this.#connect().then(
       (connection) => connection.client,
       () => null

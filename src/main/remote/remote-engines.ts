@@ -78,7 +78,7 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
   async function pinOf(address: Pick<RemoteAddress, 'name' | 'url'>, trusted: string | null) {
     if (trusted === null || !splitAddress(address.url).inner.startsWith('https:')) return null
     const connection = connectRemote({ ...address, credentials: null, certificate: null }, parts)
-    // If the certificate has changed in the meantime, connecting reports that.
+    // If the certificate has changed since then, connecting reports it.
     const seen = await connection.readCertificate().catch(() => null)
     await connection.close()
     return seen?.fingerprint === trusted ? { pem: seen.pem, fingerprint: seen.fingerprint } : null
@@ -132,7 +132,7 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
   const router = app.router({
     engines: {
       watch: app.engines.watch.handler(async function* ({ signal }) {
-        // Subscribe before the first list, so that no change is lost in between.
+        // Subscribe before the first list, so that no change is missed.
         const changes = changed.subscribe('changed', { ...(signal && { signal }), maxBufferedEvents: 1 })
         yield list()
         try {

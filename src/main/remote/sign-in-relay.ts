@@ -40,7 +40,10 @@ export class CookieJar {
 
 /** A port of this computer through which one browser reaches an engine that it cannot reach directly. */
 export interface SignInRelay extends AsyncDisposable {
-  /** Returns a URL that the browser can open once. It leads to this page of the engine, whatever the page's origin. */
+  /**
+   * Returns a URL that the browser can open once. It leads to the path of `page` on the engine. The origin of `page` is
+   * ignored.
+   */
   entranceTo(page: string): string
   /** Aborts with SIGN_IN_FAILED when the address was opened twice. The relay then rejects every request. */
   signal: AbortSignal
@@ -293,7 +296,10 @@ const TRIES = 3
 const TABLES = ['/proc/net/tcp', '/proc/net/tcp6']
 const MAPPED = '0000000000000000FFFF0000'
 
-/** Whether the program at the other end of a loopback connection belongs to this user. Only Linux provides that. */
+/**
+ * Whether the program at the other end of a loopback connection belongs to this user. Only Linux provides this
+ * information.
+ */
 export async function isOfThisUser(socket: Socket): Promise<boolean> {
   if (process.platform !== 'linux') return true
   const { remoteAddress, remotePort, localAddress, localPort } = socket

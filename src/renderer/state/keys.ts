@@ -62,7 +62,7 @@ export function HoldKeys(): null {
   return null
 }
 
-/** Replays one key at a time, because each can open another screen that holds back the rest. */
+/** Replays one key at a time, because each can open another screen that holds back the following keys. */
 function replayNext(): void {
   if (holders > 0 || held === null) return
   const next = held.shift()

@@ -15,7 +15,7 @@ export async function downloadLog(options: DownloadLogOptions): Promise<void> {
   saveFile(options.fileName, parts, 'text/plain;charset=utf-8')
 }
 
-/** Reads up to the size that the first chunk reports, however fast the log grows. */
+/** Reads up to the size that the first chunk reports, even if the log grows faster than it is read. */
 export async function readWholeLog({
   logs,
   jobId,

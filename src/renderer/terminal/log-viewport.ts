@@ -24,7 +24,7 @@ interface Layout {
   starts: number[]
 }
 
-/** The maximum number of rows of one line. Longer lines are cut off. The downloaded log has the rest. */
+/** The maximum number of rows of one line. Longer lines are cut off. The downloaded log contains the whole line. */
 const MAX_ROWS_OF_LINE = 200
 
 /**

@@ -13,7 +13,7 @@ export function sanitiseLine(text: string): string {
       const codes = end === 'm' ? colourCodes(parameters) : ''
       if (codes === '') return ''
       coloured = true
-      // The text can no longer contain MARK, so this marker protects the codes from the following steps.
+      // At this point, the text cannot contain MARK. The marker protects the codes from the following steps.
       return `${MARK}[${codes}m`
     })
     .replace(OTHER_ESCAPE, '')
@@ -43,7 +43,7 @@ const OTHER_ESCAPE = /\u001b(?:[ -/]{0,4}[0-~])?/g
 const UNWANTED = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 const SGR = /\u001b\[[0-9;]*m/g
 
-/** The color codes of one SGR sequence, without the others (blink, conceal, fonts). */
+/** The color codes of one SGR sequence, without other codes (blink, conceal, fonts). */
 function colourCodes(parameters: string): string {
   if (!/^[0-9;]*$/.test(parameters)) return ''
   const codes = parameters.split(';').map(Number)

@@ -7,7 +7,7 @@ import { texts } from '../../shared/texts/ui/shared.ts'
 const UNDO_MS = 10_000
 let nextId = 1
 /**
- * The maximum number of visible notices. Mantine queues further ones invisibly, and the user could not reach their
+ * The maximum number of visible notices. Mantine queues further notices invisibly, and the user could not reach their
  * Undo.
  */
 const SHOWN_AT_ONCE = 50

@@ -84,7 +84,7 @@ export function nodeWord({ health, mode, stuckSinceMs }: NodeState): string {
   return MODE_WORDS[mode]
 }
 
-/** Filled: up. Ring: cordoned, draining or not checked yet. Triangle: a problem. */
+/** Shows a filled dot for up, a ring for cordoned, draining or not checked yet, and a triangle for a problem. */
 export function NodeHealthDot({ node }: { node: NodeState }) {
   const { health, mode } = node
   const word = nodeWord(node)

@@ -93,7 +93,7 @@ export function ScopeFields({ fields, fits, isFocused = false }: ScopeFieldsProp
   )
 }
 
-/** Adds the chosen value if it no longer exists. */
+/** Adds the chosen value to the options if it is not among them, for example because its spider was removed. */
 const known = (options: { value: string; label: string }[], chosen: string | null) =>
   chosen === null || options.some(({ value }) => value === chosen)
     ? options

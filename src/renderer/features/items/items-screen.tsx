@@ -43,7 +43,7 @@ import { texts } from '../../../shared/texts/ui/items.ts'
 const route = getRouteApi('/items')
 
 const PAGE_ROWS = 200
-/** The maximum number of columns shown by default, because more render slowly. The menu has the others. */
+/** The maximum number of columns shown by default. More columns render slowly. The menu shows the others. */
 const COLUMNS_SHOWN = 50
 
 export function ItemsScreen() {

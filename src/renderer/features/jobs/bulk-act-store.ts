@@ -17,7 +17,7 @@ export interface BulkAct {
   state: 'asked' | 'confirmed' | 'over'
   /** How many jobs have reached the intended state. */
   count: number
-  /** Shown below the other text of the notice: `12 still stopping`. */
+  /** Shown below the main text of the notice: `12 still stopping`. */
   note: string | null
   undo: (() => Promise<unknown>) | null
 }

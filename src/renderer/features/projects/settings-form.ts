@@ -99,7 +99,7 @@ export function namesOf(text: string): string[] | null {
   return names.length === 0 ? null : names
 }
 
-/** Returns only the changed settings, to preserve other users' changes to the rest. */
+/** Returns only the changed settings, to preserve other users' changes to the other settings. */
 export function changedSettings(opened: SettingsTexts, settings: SettingsOfDialog): Partial<SettingsOfDialog> {
   const before: Partial<SettingsOfDialog> = SettingsForm.safeParse(opened).data ?? {}
   const isChanged = (name: string, value: unknown) =>

@@ -12,7 +12,10 @@ const HEIGHT_PX = 20
 /** The height of the mark below the line for failed runs, because color must not be the only signal. */
 const FOOT_PX = 4
 
-/** The last runs of a schedule, oldest left. Color: the outcome. Height: the duration. Hollow: no job ran. */
+/**
+ * The last runs of a schedule, oldest on the left. The color shows the outcome and the height shows the duration. A
+ * hollow bar means that no job ran.
+ */
 export function RunBars({ firings }: { firings: readonly Firing[] }) {
   const shown = firings.slice(0, BARS).reverse()
   if (shown.length === 0) return <span className="faint">{texts.notRunYet}</span>

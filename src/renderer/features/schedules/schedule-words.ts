@@ -33,7 +33,7 @@ const PAUSED_BY: Record<NonNullable<Schedule['pausedBy']>, string> = {
 
 export const pausedWords = ({ pausedBy }: Schedule): string => PAUSED_BY[pausedBy ?? 'operator']
 
-/** For tables: `0 3 * * 1-5`, `every 1 h 30 min`, `once`. `+2` means further rules. */
+/** For tables: `0 3 * * 1-5`, `every 1 h 30 min`, `once`. `+2` is added if there are two more rules. */
 export function timingShort({ rules }: Pick<ScheduleTiming, 'rules'>): string {
   const [first] = rules
   if (first === undefined) return texts.never

@@ -9,7 +9,7 @@ import { texts } from '../../../shared/texts/ui/shared.ts'
 interface LimitsFieldsProps {
   fields: Fields<LimitTexts>
   inherited?: RunLimits | null
-  /** Only limits that every node enforces, or only the others. Default: all. */
+  /** `everywhere` shows only limits that every node enforces, `local` only the other limits. Default: all. */
   only?: 'everywhere' | 'local'
 }
 

@@ -11,7 +11,7 @@ export interface PriorityLimit {
 }
 
 /**
- * Jobs with a priority above 0 precede those of all projects, so the engine accepts them only from users with the
+ * Jobs with a priority above 0 precede the jobs of all projects, so the engine accepts them only from users with the
  * permission in all projects. `kept`: the current priority of a project's defaults, which stays allowed.
  */
 export function usePriorityLimit(needed: 'queue.order' | 'projects.change', kept = 0): PriorityLimit {

@@ -142,7 +142,7 @@ function chooseTyped(event: KeyboardEvent<HTMLInputElement>): boolean {
   return true
 }
 
-/** The index of the label that is identical to `text`, or of the only one that differs only in case. -1: none. */
+/** The index of the label that is identical to `text`, or of the only label that differs only in case. -1: none. */
 export function findTyped(labels: readonly string[], text: string): number {
   const exact = labels.indexOf(text)
   if (exact !== -1) return exact

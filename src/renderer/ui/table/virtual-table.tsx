@@ -333,7 +333,7 @@ interface ReorderOptions {
   onReorder: ((ids: readonly string[], before: string | null) => void) | undefined
 }
 
-/** Reorders rows by dragging or with Alt and the arrow keys. A marked row takes the other marked ones along. */
+/** Reorders rows by dragging or with Alt and the arrow keys. Moving a marked row moves all marked rows. */
 function useReorder({ ids, cursor, marks, onReorder }: ReorderOptions) {
   const [dropIndex, setDropIndex] = useState<number | null>(null)
   const dragged = useRef<readonly string[]>([])

@@ -36,7 +36,7 @@ export function LoadScreen() {
   const span = { fromMs, untilMs: fromMs + hours * HOUR_MS }
   const load = useQuery({
     ...query.schedules.load.queryOptions({ input: span, placeholderData: keepPreviousData }),
-    // Runs from earlier in this hour no longer count.
+    // Excludes runs from earlier in this hour.
     select: (all) => ({ ...all, minutes: all.minutes.filter(({ atMs }) => atMs + MINUTE_MS > nowMs) })
   })
   useSchedulesChanged(version, () => {

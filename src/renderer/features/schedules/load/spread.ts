@@ -55,7 +55,7 @@ export function shiftSchedule(
   atMs: number,
   minutes: number
 ): { settings: ScheduleSettings } | { why: string } {
-  // Exclusions also name times. A moved rule would no longer match them, and excluded runs would happen.
+  // Exclusions also name times. They would not match a moved rule, and excluded runs would happen.
   if (schedule.excludedCrons.length > 0) return { why: texts.hasExclusions }
   const rules: ScheduleRule[] = []
   for (const rule of schedule.rules) {
