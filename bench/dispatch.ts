@@ -88,7 +88,7 @@ async function timed(
   target: 'accepted' | 'ended'
 ) {
   const fleet = await startSimulatedFleet({ ...size, projects: PROJECTS })
-  // A node can list a job as running before the engine has recorded its response. That also counts as accepted.
+  // A node can list a job as running before the engine has recorded the node's response. That also counts as accepted.
   const reached = new Set<string>()
   let lastAtMs = 0
   const engine = await startBusyEngine({

@@ -96,8 +96,8 @@ export async function measure({ rounds, settleMs }: { rounds: number; settleMs: 
     await lead.engine.service.client.jobs.runMany({
       jobs: Array.from({ length: 1_500 }, () => ({ project: PROJECT, spider: 'noop' }))
     })
-    // Waits, because a follower does not trust that the leader's lock is free until the follower's connection has
-    // been up for a while.
+    // Waits, because a follower believes that the leader's lock is free only after its own connection has been up for a
+    // while.
     await wait(settleMs)
     const logged = other.service.output().length
     const atMs = Date.now()

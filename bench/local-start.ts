@@ -86,8 +86,7 @@ export async function measure(samples: { ours: number; fastPoll: number; byDefau
 }
 
 /**
- * Waits until a random time within the given part of the interval. At which time of the interval Scrapyd polls is
- * unknown.
+ * Waits until a random time within the given part of the interval. It is unknown when in the interval Scrapyd polls.
  */
 async function untilPhase(intervalMs: number, from: number, width: number): Promise<void> {
   const phaseMs = (from + Math.random() * width) * intervalMs

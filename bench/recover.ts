@@ -51,8 +51,8 @@ export async function* measure({ sizes, rounds }: { sizes: Size[]; rounds: numbe
 }
 
 /**
- * Returns the seconds from the start of an engine until its dispatcher has planned, as the reason of a waiting job
- * shows.
+ * Returns the seconds from the start of an engine until its dispatcher has made a plan, which the reason of a waiting
+ * job shows.
  */
 async function recover(dataDirectory: string, queued: number): Promise<number> {
   const startedMs = performance.now()

@@ -72,7 +72,7 @@ async function nodeNames(client: Client): Promise<Map<string, string>> {
   return new Map(nodes.map(({ id, name }) => [id, name]))
 }
 
-/** Retries after NO_LEADER: one of several engines may have to take over first, and no work was done. */
+/** Retries after NO_LEADER. An engine may have to take over first, and no work was done yet. */
 async function whenLed<Result>(ask: () => Promise<Result>): Promise<Result> {
   for (let attempt = 0; ; attempt++) {
     try {

@@ -13,7 +13,7 @@ export interface BareJob {
   args?: Record<string, string>
 }
 
-/** The writes of the bounds: bare statements on our tables and indexes, equally durable. */
+/** The writes of the bounds: bare statements on our tables and indexes, with the durability of the store. */
 export class BareDatabase {
   readonly #database: Database
   readonly #insertJob

@@ -29,7 +29,7 @@ export interface Polled {
 /** Everything that arrives within this time is committed together, as in the engine. */
 const COMMIT_MS = 5
 const LISTS_MAX_AGE_MS = 5_000
-/** The age for an idle node, whose counters do not change. */
+/** The maximum age of the lists of an idle node, whose counters do not change. */
 const LISTS_MAX_AGE_IDLE_MS = 60_000
 const LOG_END_BYTES = 65_536
 /** The same values as in the engine's collector. */

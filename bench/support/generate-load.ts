@@ -2,7 +2,7 @@ import { fork } from 'node:child_process'
 import type { LoadOrder, LoadResult } from './load.ts'
 import { basicAuthorization } from '../../e2e/support/basic-authorization.ts'
 
-/** The endpoints of Scrapyd's API. `mixed` is the four that only read, in rotation. */
+/** The endpoints of Scrapyd's API. `mixed` requests the four read-only endpoints in rotation. */
 export const ENDPOINTS = ['daemonstatus', 'listprojects', 'listspiders', 'listjobs', 'schedule', 'mixed'] as const
 export type Endpoint = (typeof ENDPOINTS)[number]
 

@@ -42,8 +42,8 @@ export async function logOf(client: Client, jobId: JobId): Promise<string> {
 }
 
 /**
- * `data` is the data directory, `engine` the service's pid as spiders would see it, `secrets` further files.
- * Returns the number of attempts and those that succeeded.
+ * `data` is the data directory, `engine` is the service's pid as spiders would see it, and `secrets` are further files.
+ * Returns the number of attempts and the attempts that succeeded.
  */
 export async function runHostileEgg(
   client: Client,

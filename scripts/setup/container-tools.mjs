@@ -84,7 +84,7 @@ export async function ensureGoProgram({ name, module }) {
   return program
 }
 
-/** @returns {Promise<string>} the JSON schema of compose files, which the Go module has that Docker itself uses */
+/** @returns {Promise<string>} the JSON schema of compose files, from the Go module that Docker itself uses */
 export async function ensureComposeSchema() {
   const [file = ''] = await filesOfModule('compose-schema', COMPOSE_GO, ['schema/compose-spec.json'])
   return file

@@ -6,7 +6,7 @@ import { stamp } from './stamps.mjs'
 import { StepFailed, commandStep } from './steps.mjs'
 
 const DOWNLOAD_LIMIT_MS = 120_000
-/** How long a failed download is not repeated, for machines without access to GitHub. */
+/** How long to wait before a failed download is tried again, for machines without access to GitHub. */
 const TRY_AGAIN_AFTER_MS = 24 * 3_600_000
 const FAILED = 'electron-download-failed'
 

@@ -50,7 +50,7 @@ export async function ensureControlPlane() {
   return { controlPlane, etcd }
 }
 
-/** @returns {Promise<string>} the program: one that is installed, else Debian's, which is a single file */
+/** @returns {Promise<string>} the program: an installed one, otherwise Debian's, which is a single file */
 async function ensureEtcd() {
   const runs = (/** @type {string} */ program) => spawnSync(program, ['--version']).status === 0
   if (runs('etcd')) return 'etcd'

@@ -16,7 +16,7 @@ const CLIENT_PROGRAMS = ['ssh', 'ssh-add', 'ssh-agent', 'ssh-keygen']
 
 /**
  * @typedef {object} OpenSshInstallation
- * @property {string | null} server sshd, by its whole path, as it wants to be started; null: there is none
+ * @property {string | null} server the full path of sshd, without which it does not start; null: there is none
  * @property {string} client the folder of ssh, ssh-keygen and the like
  * @property {string | null} libraries the folder with their libraries; null: the system has them
  * @property {string | null} problem why there is none

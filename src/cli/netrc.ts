@@ -9,7 +9,10 @@ export interface NetrcEntry {
   password: string
 }
 
-/** Where `.netrc` is: in the variable `NETRC`, as for requests and curl, otherwise in the home directory. */
+/**
+ * Where `.netrc` is: the path in the variable `NETRC`, as in curl and Python's requests, otherwise in the home
+ * directory.
+ */
 export interface NetrcPlace {
   homeDirectory: string
   environment: Record<string, string | undefined>

@@ -50,7 +50,7 @@ function sendAsPage(wire: WireError, request: FastifyRequest, reply: FastifyRepl
   })
 }
 
-/** Sends browsers to the login page, and programs Scrapyd's response (scrapyd-protocol.md, 7.2). */
+/** Redirects browsers to the login page. Programs get Scrapyd's response (scrapyd-protocol.md, 7.2). */
 function askForLogin(path: string, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const isForPeople = path.startsWith('/ui') || path.startsWith('/docs')
   if (isPerson(request) && (isForPeople || (path === '/' && request.headers['sec-fetch-mode'] === 'navigate')))

@@ -14,7 +14,7 @@ const TEXT_MAX = 200
 const LOOKED_AT_MAX = 4_000
 const DEPTH_MAX = 6
 /**
- * The maximum length of a visible part of a path. Longer parts are often secrets:
+ * The maximum length of a path segment that stays visible. Longer segments are often secrets:
  * `hooks.slack.com/services/T0/B0/XXXX`.
  */
 const PART_MAX = 20

@@ -82,8 +82,8 @@ export const leastRoleWith = (needed: Permissions): Role =>
   ROLES.find((role) => includes(ROLE_PERMISSIONS[role], needed)) ?? 'owner'
 
 /**
- * The roles in a node group (the nodes with one tag). An operator of the group can cordon and drain its nodes. For
- * other nodes, only an admin can.
+ * The roles in a node group (the nodes with one tag). An operator of the group can cordon and drain its nodes.
+ * Elsewhere, only an admin can do this.
  */
 export const NODE_GROUP_ROLES = ['viewer', 'operator', 'admin'] as const
 export type NodeGroupRole = (typeof NODE_GROUP_ROLES)[number]

@@ -1,4 +1,7 @@
-/** A node must meet every term through any of its parts: `eu` requires the tag, `!slow` its absence, `eu|us` either. */
+/**
+ * A node must meet every term. It meets a term through any of the term's parts: `eu` requires the tag, `!slow` forbids
+ * it, and `eu|us` requires one of the two.
+ */
 export function meetsTags(terms: readonly string[], tags: readonly string[]): boolean {
   return terms.every((term) => meetsTerm(term, tags))
 }

@@ -84,7 +84,7 @@ function readIssues(data: unknown): Issue[] | null {
 
 const PROBLEM_MAX_CHARACTERS = 500
 
-/** `spiders.0: must not be empty`; the first five, without repeating long input. */
+/** Describes the first five issues, such as `spiders.0: must not be empty`, without repeating long input. */
 function describeIssues(issues: Issue[]): string {
   const sentences = issues.slice(0, 5).map((issue) => {
     const text = describeIssue(issue)

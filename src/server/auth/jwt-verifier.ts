@@ -14,7 +14,7 @@ const ALGORITHMS = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 ]
-/** Tokens with an unknown key make us fetch the issuer's keys again, but at most once in this time for all senders. */
+/** The issuer's keys are fetched again for a token with an unknown key, but only once in this time for all senders. */
 const KEYS_COOLDOWN_MS = 60_000
 const KEYS_MAX_AGE_MS = 10 * 60_000
 const CLOCK_TOLERANCE_SECONDS = 5

@@ -36,7 +36,7 @@ const Session = z.strictObject({
   address: z.string(),
   userAgent: z.string(),
   /**
-   * `renewal` is the hash of the renewed part of the current cookie. `next` is the same for a newer cookie that was
+   * `renewal` is the hash of the renewed part of the current cookie. `next` is this hash for a newer cookie that was
    * sent but not used yet.
    */
   renewal: Hash,

@@ -7,8 +7,8 @@ import { BoundedSet } from '../../engine/runtime/bounded.ts'
 import { KeyedSingleFlight } from '../../engine/runtime/single-flight.ts'
 
 /**
- * How long to trust a response from the cache. A session that ends on another engine stays valid here for up to that
- * time.
+ * How long to trust a response from the cache. If a session ends on another engine, it stays valid here for at most
+ * this long.
  */
 const TRUSTED_MS = 1_000
 const REMEMBERED_MAX = 2_000

@@ -147,7 +147,7 @@ function addAnswers(operation: Operation, { output }: Example): boolean {
 
 const STATUS_WORDS: Record<string, string> = { 202: 'It will run later' }
 
-/** The only operation with two kinds of responses: for a crawl that starts now and for a later crawl. */
+/** The responses of the crawl operation, which has two kinds: for a crawl that starts now, and for a later crawl. */
 const DETAILED: Record<string, unknown> = {
   200: {
     job_id: JOB_ID,

@@ -66,8 +66,8 @@ export function decodeUtf8(bytes: Uint8Array): string {
 const LONGEST_FLOAT_BYTES = 1000
 
 /**
- * Parses like `float(b'…')`: allows surrounding spaces, `_` between digits, inf, nan. Throws Python's ValueError
- * message.
+ * Parses like `float(b'…')`: allows surrounding spaces, `_` between digits, inf, nan. Throws an error with the message
+ * of Python's ValueError.
  */
 export function parsePythonFloat(bytes: Uint8Array): number {
   if (bytes.length > LONGEST_FLOAT_BYTES) {

@@ -293,7 +293,7 @@ export const alertRulesContract = {
   create: write('alerts.change', 'POST /alerts/rules', { project: 'maybeProject' })
     .input(AlertRuleSettings)
     .output(RuleResult),
-  /** The messages that the rule would have sent in the last days. Sends and stores nothing. */
+  /** The messages that the rule would have sent in the last `days` days. Sends and stores nothing. */
   preview: ask('alerts.change', 'POST /alerts/rules/preview', { project: 'maybeProject' })
     .input(AlertRuleSettings.extend({ days: z.number().int().min(1).max(30).default(14) }))
     .output(AlertRulePreview),

@@ -41,8 +41,8 @@ export const JobExpectations = z.object({
   weekday: z.number().int().nullable(),
   metrics: z.array(z.object({ metric: RunMetric, value: z.number().nullable(), usual: UsualRange })),
   /**
-   * The percentage of items that have each field, in this run and in earlier runs with counted items. null: this
-   * run's items were not counted, because it has fewer than 20 or no readable file.
+   * The percentage of items that have each field, in this run and in earlier runs with counted items. null: this run's
+   * items were not counted, because the run has fewer than 20 items or no readable file.
    */
   fields: z
     .object({

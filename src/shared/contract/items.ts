@@ -161,7 +161,10 @@ export const itemsContract = {
   diff: ask('read', 'POST /jobs/{jobId}/items/diff', { jobId: 'job', before: 'job' }, { answerBytes: () => 300_000 })
     .input(z.object({ ...ofJob, before: JobId, key: FieldName.optional() }))
     .output(ItemsDiff),
-  /** Writes the matching items to a file for `readExport`. `GET /api/v1/jobs/{id}/items/export` does both. */
+  /**
+   * Writes the matching items to a file for `readExport`. `GET /api/v1/jobs/{id}/items/export` does both in one
+   * request.
+   */
   export: ask('read', 'POST /jobs/{jobId}/items/export', { jobId: 'job' })
     .input(z.object({ ...ofJob, format: ItemsFormat, filter }))
     .output(eventIterator(ExportProgress)),

@@ -101,7 +101,8 @@ export const LogSearchCursor = z.string().max(100)
 
 export const FleetLogSearchProgress = z.object({
   /**
-   * Lines found since the last message: first from live runs, then from archived logs. In both, by job, newest first.
+   * Lines found since the last message: first from live runs, then from archived logs. Both are ordered by job, newest
+   * first.
    */
   hits: z.array(FleetLogHit),
   /**

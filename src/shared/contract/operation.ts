@@ -8,7 +8,7 @@ import { type Permission, type Permissions, permissionsOf } from '../permissions
 export type NamedThing =
   | ('project' | 'job' | 'jobs' | 'place' | 'dependencies' | 'run' | 'runs' | 'schedule' | 'schedules')
   | ('crawlOrder' | 'chain' | 'errorGroup' | 'errorGroups' | 'environment')
-  /** `maybeProject`: null is the whole service. */
+  /** `maybeProject`: null stands for the whole service. */
   | ('maybeProject' | 'alertRule' | 'alertRules' | 'alert' | 'alerts' | 'alertSilence' | 'alertSilences')
   | ('node' | 'newNode')
 

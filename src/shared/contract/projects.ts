@@ -5,8 +5,9 @@ import { read, write } from './operation.ts'
 import { JobDefaults, OutcomeRules, ProjectSettings } from './settings.ts'
 
 /**
- * The state of a version on one node. `present`: the node has the egg that Scrapdeck sent. `missing`: the node has lost
- * this egg. `foreign`: the node lists a version of this name from another source, so its code can differ.
+ * The state of a version on one node. `present`: the node has the egg that Scrapdeck sent. `missing`: the egg has
+ * disappeared from the node. `foreign`: the node lists a version of this name from another source, so its code can
+ * differ.
  */
 export const Deployment = z.object({
   nodeId: NodeId,

@@ -29,7 +29,8 @@ export class GrowingFormat {
   #learn(text: string): HeadFormat | null {
     this.#piecesLeft -= 1
     const learned = learnedFormat(text.split(/\r?\n/, LINES_TO_LEARN_FROM))
-    // A log starts in Scrapy's own format until settings are loaded, and tracebacks can contain any format.
+    // Do not return to Scrapy's own format. A log uses it until settings are loaded, and tracebacks can contain any
+    // format.
     return learned?.kind === 'scrapy' && this.#format !== null ? null : learned
   }
 }

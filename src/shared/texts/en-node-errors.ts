@@ -4,7 +4,7 @@ import { countOf, type Words, withoutStop } from './parts.ts'
 interface Labelled {
   label: string
 }
-/** The host that is connected to first: a proxy, an SSH host, or (null) the node itself. */
+/** The first host of the connection: a proxy, an SSH host, or (null) the node itself. */
 interface Hop extends Labelled {
   via: 'proxy' | 'ssh' | null
   at: string

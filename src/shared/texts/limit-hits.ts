@@ -4,8 +4,8 @@ export const wallLimitHit = (seconds: number, ranMs: number): Message =>
   say('limit_hit.ran', { limit: say('reason.wall_time_limit', { seconds }), seconds: Math.floor(ranMs / 1000) })
 
 /**
- * Returns the text without its parentheses, such as `memory limit of 512 MB (used 530 MB)`, so that every hit of the
- * limit gives the same reason.
+ * Returns the limit without the details in parentheses: `memory limit of 512 MB` for `memory limit of 512 MB (used 530
+ * MB)`. Every hit of the same limit then gives the same reason.
  */
 export function limitOf(hit: Message): Message {
   const { limit, text } = hit.params
