@@ -72,7 +72,7 @@ export interface NewJob {
   expiresAtMs: number | null
   noOverlap: boolean
   after: Dependency[]
-  /** `renew`: point the key at this job, even if it points at another one. */
+  /** `renew`: point the key at this job, even if it points at another job. */
   dedupe: { key: string; expiresAtMs: number; renew?: true } | null
   priority: number
   placement: Placement

@@ -9,7 +9,7 @@ import { WITHOUT_EGG } from './catalog.ts'
 import type { EggToSend, Projects } from './projects.ts'
 
 export interface EggReceiver {
-  /** Called once for an egg that arrived and whose spiders are unknown. */
+  /** Called once when a node has received an egg whose spiders are unknown. */
   listSpiders(project: ProjectName, version: VersionName): Promise<string[]>
   addVersion(project: ProjectName, version: VersionName, egg: EggToSend): Promise<unknown>
 }
@@ -62,7 +62,7 @@ interface FailedEgg extends EggIdentity {
  * replaced since it was sent.
  */
 export class Distribution {
-  /** `changed`: an egg arrived, or the backoff of a failed upload ended. */
+  /** `changed`: an egg arrived on a node, or the backoff of a failed upload ended. */
   readonly events = new EventEmitter<{ changed: [] }>()
   readonly #options: DistributionOptions
   readonly #projects: Projects

@@ -64,7 +64,7 @@ export class EggIntake {
       return await this.upload(file.path, names, mayReplaceInUse)
     }
     if (typeof archive === 'string') return this.#uploads(() => this.#open(archive, names, mayReplaceInUse))
-    // Hold the file, because the client can disconnect while its upload waits for others.
+    // Hold the file, because the client can disconnect while its upload waits for other uploads.
     await using _ = archive.hold()
     return await this.upload(archive.path, names, mayReplaceInUse)
   }

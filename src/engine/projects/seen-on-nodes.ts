@@ -51,7 +51,7 @@ export class SeenOnNodes {
     this.#parts = parts
   }
 
-  /** Returns what exceeded its limit. Record the listings of one node in order. */
+  /** Returns which limits were exceeded. Record the listings of one node in order. */
   async recordSeen(seen: Seen): Promise<KeptNoun[]> {
     const { catalog, clock } = this.#parts
     const { nodeId, project, versions } = seen

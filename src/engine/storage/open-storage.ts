@@ -44,9 +44,9 @@ interface StorageParts extends Tools {
 export type Storage = Awaited<ReturnType<typeof openStorage>>
 
 /**
- * Rejects with DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE, DATA_FROM_NEWER_VERSION or DATA_TOO_OLD; with
- * PostgreSQL also DATABASE_UNUSABLE or DATABASE_IN_USE; with blobs elsewhere BLOBS_UNUSABLE; with encryption
- * ENCRYPTION_KEYS_UNUSABLE or ENCRYPTION_KEY_MISSING.
+ * Rejects with DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE, DATA_FROM_NEWER_VERSION or DATA_TOO_OLD. With
+ * PostgreSQL, also with DATABASE_UNUSABLE or DATABASE_IN_USE. With blobs elsewhere, also with BLOBS_UNUSABLE. With
+ * encryption, also with ENCRYPTION_KEYS_UNUSABLE or ENCRYPTION_KEY_MISSING.
  */
 export async function openStorage(opened: AsyncDisposableStack, options: StorageOptions, parts: StorageParts) {
   const { dataDirectory, postgres = null } = options

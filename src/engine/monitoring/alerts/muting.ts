@@ -13,7 +13,7 @@ import { isInScope } from './signal.ts'
 
 export interface Muting {
   silences: readonly AlertSilence[]
-  /** The other alerts of these nodes are muted. */
+  /** Nodes with a `node_down` alert that a channel reports. Their other alerts are muted. */
   downNodes: Pick<ReadonlySet<NodeId>, 'has'>
   cordonedNodes: ReadonlySet<NodeId>
 }

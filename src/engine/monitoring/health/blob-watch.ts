@@ -26,9 +26,7 @@ export interface BlobWatchParts {
 
 const EVERY_MS = 5_000
 const LIMIT_MS = 5_000
-/**
- * How often to compare the storage of the engines. Rarely, because an engine's storage does not change while it runs.
- */
+/** How often to compare the storage of the engines. An engine's storage does not change while it runs. */
 const APART_EVERY_MS = 30_000
 
 export class BlobWatch {

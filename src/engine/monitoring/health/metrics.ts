@@ -80,7 +80,7 @@ const WAIT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 6
 const SEND_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 const RUN_BUCKETS = [1, 5, 15, 60, 300, 900, 3_600, 14_400, 43_200, 86_400]
 
-/** Metrics for Prometheus. Events are counted as they happen (`count…`), states are read on each scrape (`read`). */
+/** Metrics for Prometheus. Events are counted as they happen (`count…`). States are read on each scrape (`read`). */
 export class Metrics extends NamedMetrics {
   readonly #parts: MetricsParts
   readonly #spiders = new Set<string>()

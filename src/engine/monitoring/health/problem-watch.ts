@@ -46,7 +46,7 @@ const CHECK_AFTER_MS = 500
 const FAILURES_READ = 200
 const DAY_MS = 86_400_000
 const NAMESAKES_READ = 100
-/** How often to look for jobs that wait for long. They are reported after an hour, so a minute does not matter. */
+/** How often to look for long waits. They are reported after an hour, so a minute does not matter. */
 const LONG_WAITS_EVERY_MS = 60_000
 const CHANNELS_EVERY_MS = 60_000
 

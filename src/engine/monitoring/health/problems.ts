@@ -71,7 +71,9 @@ export interface ProblemsInput {
   schedulesLateSinceMs: number | null
   longWaits: readonly LongWait[]
   schedules: ScheduleTroubles
-  /** Schedules that share their name, sorted by name. They are from before names had to be unique. */
+  /**
+   * Schedules that share a name, which is possible if they were stored before names had to be unique. Sorted by name.
+   */
   namesakes: readonly StoredSchedule[]
   channels: readonly ChannelTrouble[]
   pluginsWithoutChannel: readonly string[]

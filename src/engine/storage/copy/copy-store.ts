@@ -44,7 +44,7 @@ export interface CopyOptions {
   report(progress: CopyProgress): void
 }
 
-/** The limits of a batch. Larger batches are no faster and use more than several MB of memory. */
+/** The limits of a batch. Larger batches are no faster but use more memory. */
 const LIMITS: BatchLimits = { rows: 2_000, bytes: 4_000_000 }
 
 /**

@@ -27,7 +27,7 @@ const ofProjects = (sql: Fragments) => `(CAST(:projects AS TEXT) IS NULL OR proj
 /** Only the first condition can use an index; the second one breaks ties. */
 const AFTER = 'ended_at_ms <= :beforeMs AND (ended_at_ms < :beforeMs OR id > :beforeId)'
 
-/** Lists all firing alerts, which are few, most severe first. Ended ones follow, by end time. */
+/** Firing alerts are few, so all of them are listed, most severe first. Ended alerts follow, by end time. */
 export const alertsSql = (sql: Fragments) => ({
   unsettled: 'SELECT episode FROM alerts WHERE settled = 0 ORDER BY id',
   endedSince: 'SELECT episode FROM alerts WHERE ended_at_ms > ? AND settled = 1 ORDER BY ended_at_ms, id',

@@ -11,7 +11,7 @@ export interface Database {
   ): Statement<Values extends unknown[] ? Values : [Values], Row>
   /** `work` only reads, and sees one consistent state of the database. */
   transaction<Values extends unknown[], Result>(work: (...values: Values) => Result): (...values: Values) => Result
-  /** Writes many rows: PostgreSQL all together with `sql`, SQLite row by row with `each`. */
+  /** Writes many rows. PostgreSQL writes all of them with `sql`, SQLite writes each row with `each`. */
   prepareMany(many: ManySql & { each: string | readonly string[] }): (rows: readonly Cell[][]) => void
   /**
    * The returned function sends the statement and returns a function that waits for the rows of RETURNING, as lists
@@ -62,7 +62,7 @@ export interface Driver {
   committed(): void
   size(): DatabaseSize
   /**
-   * Returns up to `pages` free pages to the disk, and returns the number of free pages left; 0 if there is nothing to
+   * Gives up to `pages` free pages back to the disk. Returns the number of free pages left; 0 if there is nothing to
    * do.
    */
   shrink(pages: number): number

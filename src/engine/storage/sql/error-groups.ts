@@ -51,7 +51,7 @@ export const errorGroupsSql = (sql: Fragments) => ({
   remove: 'DELETE FROM error_groups WHERE id = ?',
   countedBefore: 'SELECT count FROM error_occurrences WHERE group_id = ? AND job_id = ? AND attempt_number = ?',
   jobCountedBefore: 'SELECT 1 FROM error_occurrences WHERE group_id = ? AND job_id = ? LIMIT 1',
-  // When a log is read again from its start, the first figures are lower. Do not reduce the stored ones.
+  // When a log is read again from its start, the first figures are lower. They must not reduce the stored figures.
   occurrence: `INSERT INTO error_occurrences (group_id, job_id, attempt_number, spider, version, node_id, count,
       first_seen_ms, last_seen_ms, line, "offset", message)
     VALUES (:groupId, :jobId, :attemptNumber, :spider, :version, :nodeId, :count, :firstSeenMs, :lastSeenMs, :line,

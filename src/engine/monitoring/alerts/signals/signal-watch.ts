@@ -84,7 +84,7 @@ export class SignalWatch {
   readonly #alarm: Alarm
   #completeAtMs = Number.POSITIVE_INFINITY
   #judgedAtMs = Number.POSITIVE_INFINITY
-  /** Nodes that were seen stuck since startup. For these, later signals are reliable. */
+  /** Nodes that were found stuck at least once after startup. Later signals of these nodes are reliable. */
   readonly #wereStuck = new Set<string>()
   #looking: Promise<void> = Promise.resolve()
   #stopped = false
@@ -182,7 +182,7 @@ export class SignalWatch {
     this.#reportOnceComplete('service_problem', () => serviceSignals(problems))
   }
 
-  /** Nodes that an earlier engine may have seen stuck. This engine has not observed them for long enough. */
+  /** Nodes that an earlier engine may have found stuck. This engine has not observed them long enough to judge. */
   #notJudged(fleet: readonly FleetNode[], stuck: readonly Signal[]): string[] {
     for (const { key } of stuck) this.#wereStuck.add(key)
     if (this.#parts.clock.monotonicMs() >= this.#judgedAtMs) return []

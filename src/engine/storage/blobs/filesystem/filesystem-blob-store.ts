@@ -125,8 +125,8 @@ async function writeWhole(place: Place, path: string, content: Uint8Array | Read
 }
 
 async function moveIn(place: Place, path: string, source: string): Promise<void> {
-  // The caller does not sync the file, because only this blob store needs a synced file. The disk combines
-  // simultaneous syncs.
+  // Sync the file here and not in the caller, because no other blob store needs this. The disk combines simultaneous
+  // syncs.
   await syncFile(source)
   try {
     await rename(source, path).catch(async (error: unknown) => {

@@ -39,8 +39,8 @@ export async function* sealing(
 }
 
 /**
- * Rejects with BLOB_DAMAGED or ENCRYPTION_KEY_MISSING, immediately for the header, while reading for the rest. Never
- * returns unauthenticated content.
+ * Checks the header immediately and each frame when it is read. Both can reject with BLOB_DAMAGED or
+ * ENCRYPTION_KEY_MISSING. Never returns unauthenticated content.
  */
 export async function openSealedStream(keys: EncryptionKeys, name: string, stored: Readable): Promise<Readable> {
   const pieces = stored[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
