@@ -27,7 +27,7 @@ import { enginesScenarioOf, type Scenario, scenarioOf } from './work/scenario.ts
 const QUIET_LIMIT_MS = 1_800_000
 /** If only queued jobs are left and no event has occurred for this long, no job can run any more. */
 const STILL_MS = 900_000
-/** The time limit, after the last fault, for one of several engines to lead and remain the leader. */
+/** After the last fault, one of several engines must lead within this time and remain the leader. */
 const SETTLES_MS = 30_000
 const SAMPLE_EVERY_MS = 10_000
 const RESTART_AFTER_MS = [50, 3_000] as const

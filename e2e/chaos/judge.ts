@@ -39,7 +39,7 @@ export interface Verdict {
   /** Jobs that ran more often than the recorded failures explain, or again after Scrapdeck considered a run lost. */
   duplicated: number[]
   unflagged: number[]
-  /** Those of `duplicated` whose run had started but was considered lost, so the retry policy repeated it. */
+  /** The `duplicated` jobs whose run was considered lost although it had started, so the retry policy repeated it. */
   retriedAfterLoss: number[]
   /** Jobs that were flagged although they ran once. Scrapdeck could not know that. */
   flaggedInVain: number[]

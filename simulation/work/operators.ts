@@ -110,7 +110,7 @@ export class Operators {
     }
   }
 
-  /** Retries to find a leader. If none of several engines leads, a client immediately gets NO_LEADER. */
+  /** Tries again to find a leader. If none of several engines leads, a client immediately gets NO_LEADER. */
   async #doorAgain(): Promise<Door | null> {
     let door: Door | null = null
     for (let left = this.#machine.triesAgain; door === null && left > 0; left -= 1) {

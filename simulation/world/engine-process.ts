@@ -86,7 +86,7 @@ export class EngineProcess {
     this.election.start().catch(() => this.life.die())
   }
 
-  /** Whether the process leads without any doubt and accepts commands. */
+  /** Whether the process leads with a valid lease and accepts commands. */
   get isLeading(): boolean {
     return this.term?.client != null && !this.term.life.isOver && !this.life.isStalled && this.election.mayAct()
   }

@@ -179,7 +179,7 @@ export function connectRemote(
       const answer = await request(`${url}${path}`, { method: 'POST', body: Buffer.from(body), headers, signal })
       return { status: answer.statusCode, text: String(await readBounded(answer.body, ERROR_MAX_BYTES)) }
     },
-    // For the relay of a sign-in. The browser decodes the body.
+    // Used by the sign-in relay. Does not decode the body, because the browser does.
     request: (to) => agent.request({ ...to, origin: new URL(url).origin }),
     readCertificate,
     retryNow: () => tunnel?.retryNow(),

@@ -10,7 +10,7 @@ import classes from './log-terminal.module.css'
 import type { TerminalView, ViewSnapshot } from './terminal-view.ts'
 import { texts } from '../../shared/texts/ui/terminal.ts'
 
-/** Creates a terminal's view when its element exists. Another client or `key` gets a new view. */
+/** Creates a terminal's view when its element exists. A different client or `key` gets a new view. */
 export function useTerminalView<Snapshot extends ViewSnapshot, View extends TerminalView<Snapshot>>(
   client: { readonly logs: LogsClient },
   key: string,

@@ -216,7 +216,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     await this.#locate({ line: lines.from })
   }
 
-  /** Goes to the lines in the address, unless the user marked them here. */
+  /** Goes to the lines in the address, unless they are already marked here. */
   showAddress(lines: LineRange): void {
     if (this.#isMarked(lines)) return
     this.showLine(lines).catch((error) => {

@@ -137,7 +137,7 @@ function startRole(of: AccessRole | null, isCopy: boolean): RoleTexts {
   return { name: isCopy ? '' : of.name, description: of.description, permissions }
 }
 
-/** Why the user cannot switch a permission. null: they can. */
+/** Why the user cannot turn a permission on or off. null: they can. */
 function fixedBecause(name: Permission): string | null {
   if (name === 'read') return texts.everyRoleHasIt
   return namesOf(OWNER_PERMISSIONS).includes(name) ? texts.onlyOwnerHasIt : null

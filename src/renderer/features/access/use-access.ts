@@ -3,7 +3,7 @@ import type { AccessRole } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { BUILT_IN_ROLES } from './role-words.ts'
 
-/** The change feed has no users, roles and tokens, so the screen polls while it is open. */
+/** The change feed has no users, roles or tokens, so the screen polls while it is open. */
 export const READ_AGAIN = { staleTime: 0, refetchInterval: 30_000 }
 
 export function useRoles(): readonly AccessRole[] {

@@ -110,7 +110,7 @@ export const alertColumns = (onAcknowledge: ((alert: Alert) => void) | null): re
           header: <span className="visually-hidden">{words.act}</span>,
           width: '144px',
           align: 'end' as const,
-          // In a narrow table, the text needs the space. An open pane also has the button.
+          // A narrow table needs the space for the text, and the open pane also has the button.
           hideBelowPx: 800,
           cell: (alert: Alert) =>
             needsSomebody(alert) && (

@@ -168,7 +168,7 @@ function AboutLinks({ alert: { labels, watch } }: { alert: Alert }) {
 
 function AlertEvidence({ alert }: { alert: Alert }) {
   const has = useHasOperation()
-  // If an alert continues with another run, its evidence is new, so mount the component again.
+  // An alert that continues with another run has new evidence, so the component must mount again.
   return has('alerts.evidence') ? <Shown key={`${alert.id} ${alert.labels.jobId}`} alert={alert} /> : null
 }
 

@@ -6,7 +6,7 @@ import { StatusText } from '../../ui/status.tsx'
 import classes from './jobs-screen.module.css'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
-/** The fields that a cancel needs. The rows of the running screen have no more. */
+/** The fields that a cancel needs. Not a whole job, because the running screen does not have one. */
 export interface CancelTarget extends Pick<Job, 'project' | 'spider' | 'state' | 'status' | 'cancelAskedAtMs'> {
   id: string
 }

@@ -13,7 +13,10 @@ interface Place {
   rank: number
 }
 
-/** The queued jobs in queue order, if the list has no others. Loads all pages, up to a limit, to know the order. */
+/**
+ * Puts the rows into queue order if the list contains only queued jobs. Loads all pages, up to a limit, to know the
+ * order.
+ */
 export function useQueueOrder({
   isQueue,
   rows,

@@ -208,7 +208,7 @@ function Command({ run, schedule }: Asked) {
 
 type Go = ReturnType<typeof useNavigate>
 
-/** A single job opens immediately. The notice links to what was queued. */
+/** Opens a single job immediately. The notice has a link to the queued jobs. */
 function announceJobs(jobs: readonly Job[], go: Go): void {
   const [first] = jobs
   if (first === undefined) return

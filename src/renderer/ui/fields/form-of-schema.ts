@@ -24,7 +24,7 @@ export interface FormState {
   readonly isSaving: boolean
   /** Whether a save was tried while fields were invalid. */
   readonly isRefused: boolean
-  /** Why the engine refused to save, unless that concerns one field. null: it did not refuse. */
+  /** The engine's reason for refusing to save, unless it concerns one field. null: it did not refuse. */
   readonly failure: unknown
   readonly element: React.RefObject<HTMLFormElement | null>
   clearFailure(): void

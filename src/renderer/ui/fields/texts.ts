@@ -4,7 +4,9 @@ import { wordsOfIssue } from './issue-words.ts'
 import { parseDuration } from './limits.ts'
 import { texts as words } from '../../../shared/texts/ui/shared.ts'
 
-/** Text fields as schemas. Each ends in the contract's schema and reports its bounds. Empty means `whenEmpty`. */
+/**
+ * Schemas for text fields. Each ends in the contract's schema and reports its bounds. An empty text means `whenEmpty`.
+ */
 function textOf<Value, Typed>(
   of: z.ZodType<Value>,
   whenEmpty: unknown,

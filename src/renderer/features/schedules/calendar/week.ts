@@ -24,7 +24,7 @@ export interface Week {
   readonly days: readonly Day[]
   /** By day, then by hour of the clock. */
   readonly hours: readonly (readonly (readonly Run[])[])[]
-  /** Schedules with so many runs that they would cover all others. */
+  /** Schedules with so many runs that they would hide all others. */
   readonly often: readonly OftenRow[]
   readonly runCount: number
 }

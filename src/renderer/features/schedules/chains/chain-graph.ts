@@ -158,7 +158,7 @@ function placeChains(
 }
 
 /**
- * Sorts the boxes by their wanted positions, and moves them so that they are at least `apart` from each other. Moves
+ * Sorts the boxes by their desired positions, and moves them so that they are at least `apart` from each other. Moves
  * them as little as possible on average.
  */
 function spacedOut<T extends { key: string; y: number }>(wanted: readonly T[], apart: number): T[] {

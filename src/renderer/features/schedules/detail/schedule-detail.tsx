@@ -192,7 +192,8 @@ function Upcoming({ schedule }: { schedule: Schedule }) {
         changes: clockChangesOf(schedule, nowMs)
       }
     } catch {
-      // A newer engine saved this, with zones or fields that this page does not know. Its own description is above.
+      // A newer engine saved this timing, with zones or fields that this page does not know. Its description is shown
+      // above.
       return { occurrences: [], changes: [] }
     }
   }, [schedule])

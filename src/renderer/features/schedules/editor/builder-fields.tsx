@@ -194,7 +194,7 @@ const KIND_WORDS: Record<BuilderKind, string> = {
   custom: texts.custom
 }
 
-/** The minutes to choose from: divisors of 60, because others would be uneven over the hour. */
+/** The minutes to choose from: divisors of 60, because other intervals do not divide an hour evenly. */
 const EVERY_MINUTES = [1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30]
 
 /** The closest expression of another kind. */

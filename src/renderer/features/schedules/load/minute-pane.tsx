@@ -41,7 +41,7 @@ export function MinutePane({ atMs, load, schedules, version, onClose }: MinutePa
   })
   const known = useMemo(
     () => [...schedules.values()].filter((schedule) => firesIn(schedule, atMs)),
-    // Runs change the list every second, but only a changed schedule changes when it runs.
+    // Runs change the list every second. The run times change only if a schedule changes.
     // oxlint-disable-next-line react/exhaustive-deps
     [version, atMs]
   )
