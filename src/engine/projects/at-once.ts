@@ -54,10 +54,7 @@ export class AtOnce {
     return projects.catalog.names().filter((project) => projects.settingsOf(project).distribution === 'at_once')
   }
 
-  /**
-   * Finds the nodes that lack the active version of a project. Omits uploads in backoff, for which `stateOf`
-   * returns `never`.
-   */
+  /** Omits uploads in backoff, for which `stateOf` returns `never`. */
   #findAbsent(): Target[] {
     const nodeIds = this.#options.nodeIds()
     return this.#projects().flatMap((project) => {

@@ -13,7 +13,10 @@ export interface EggIdentity {
   version: VersionName
 }
 
-/** Local copies of eggs for Python to import, in folders named by hash: a new egg never changes a running spider. */
+/**
+ * Local copies of eggs for Python to import, in folders named by hash, so that a new egg never changes a running
+ * spider.
+ */
 export class EggFiles {
   readonly #directory: string
   readonly #blobs: BlobStore

@@ -117,7 +117,7 @@ export class EggIntake {
     }
   }
 
-  /** Returns null without Python. The version is stored anyway, and its spiders are listed later. */
+  /** Returns null if there is no local Python. The version is stored anyway, and its spiders are listed later. */
   async #listSpiders(path: string, project: ProjectName): Promise<string[] | null> {
     if (this.#parts.listSpidersOfEgg === null) return null
     try {

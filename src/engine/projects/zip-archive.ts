@@ -21,8 +21,8 @@ export interface ZipLimits {
 const MEBIBYTE = 1024 * 1024
 
 /**
- * The limits for eggs. Scrapyd has none. Most eggs have several hundred kilobytes; with bundled dependencies, tens
- * of megabytes.
+ * The limits for eggs. Scrapyd has none. Most eggs have several hundred kilobytes. Eggs with bundled dependencies have
+ * tens of megabytes.
  */
 export const EGG_LIMITS: ZipLimits = {
   archiveBytes: 200 * MEBIBYTE,
