@@ -1,6 +1,6 @@
 import { type Migrations, missingSteps, newestVersion, TEXTS_ARE_CODES } from '../schema-versions.ts'
 import type { Connection } from './connection.ts'
-import { oneIndexOfFirings } from '../sqlite/migrations/0003-one-index-of-firings.ts'
+import { oneIndexOfFirings } from '../migrations/0003-one-index-of-firings.ts'
 import { baseline } from './migrations/0001-baseline.ts'
 
 /** In order. Never change a migration that was released; append a new one. */

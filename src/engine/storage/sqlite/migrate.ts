@@ -2,8 +2,8 @@ import type { Database } from 'better-sqlite3'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { sentence } from '../../../shared/texts/errors/storage.ts'
 import { type Migrations, missingSteps, newestVersion, TEXTS_ARE_CODES } from '../schema-versions.ts'
-import { baseline } from './migrations/0001-baseline.ts'
-import { oneIndexOfFirings } from './migrations/0003-one-index-of-firings.ts'
+import { tables } from '../migrations/0001-tables.ts'
+import { oneIndexOfFirings } from '../migrations/0003-one-index-of-firings.ts'
 
 /**
  * In order. Never change a migration that was released; append a new one. Migrations are modules, not `.sql` files,
@@ -11,7 +11,7 @@ import { oneIndexOfFirings } from './migrations/0003-one-index-of-firings.ts'
  */
 export const MIGRATIONS: Migrations = {
   baseline: 36,
-  steps: [baseline, 'DROP TABLE told_problems', oneIndexOfFirings, TEXTS_ARE_CODES]
+  steps: [tables((sqlite) => sqlite), 'DROP TABLE told_problems', oneIndexOfFirings, TEXTS_ARE_CODES]
 }
 
 /** Returns an object that Scrapdeck never creates and that could run code or replace a table; null: there is none. */

@@ -1,9 +1,16 @@
+/** Chooses between the SQL of the two databases. */
+type Either = (sqlite: string, postgres: string) => string
+
 /**
- * All tables of version 36. Times are whole milliseconds since 1970; lists and maps are JSON text. Rows and index
- * entries that are written together are stored together, because each page that a commit touches adds several KiB to
- * the log.
+ * The tables of both databases, in SQLite's SQL where `either` gives no other. Times are whole milliseconds since
+ * 1970; lists and maps are JSON text. Rows and index entries that are written together are stored together, because
+ * each page that a commit touches adds several KiB to SQLite's log.
  */
-export const baseline = /* sql */ `
+export function tables(either: Either): string {
+  const name = either('name COLLATE NOCASE', 'lower(name)')
+  const outcome = either('outcome', "coalesce(outcome, '')")
+  const kind = `kind TEXT NOT NULL${either(" DEFAULT 'webhook'", '')} CHECK (kind IN ('webhook', 'plugin', 'channel'))`
+  return /* sql */ `
 -- state and outcome are authoritative; status combines them into one word for filters. asked_text and asked_evidence
 -- are the entry "queued" of its timeline; null: it is a row of transitions. sent_version: of the newest attempt.
 CREATE TABLE jobs (
@@ -12,8 +19,8 @@ CREATE TABLE jobs (
   placement_tags TEXT NOT NULL, lane TEXT NOT NULL, source TEXT NOT NULL,
   state TEXT NOT NULL CHECK (state IN ('queued', 'starting', 'running', 'ended')),
   outcome TEXT CHECK (outcome IN ('succeeded', 'failed', 'cancelled', 'lost', 'unclear')),
-  status TEXT NOT NULL AS (coalesce(outcome, state)) VIRTUAL, reason TEXT, killing_line TEXT, node_id TEXT,
-  attempt_count INTEGER NOT NULL DEFAULT 0, cancel_asked_at_ms INTEGER,
+  status TEXT NOT NULL GENERATED ALWAYS AS (coalesce(outcome, state)) ${either('VIRTUAL', 'STORED')},
+  reason TEXT, killing_line TEXT, node_id TEXT, attempt_count INTEGER NOT NULL DEFAULT 0, cancel_asked_at_ms INTEGER,
   cancelled_while_queued INTEGER NOT NULL DEFAULT 0,
   queued_at_ms INTEGER NOT NULL, started_at_ms INTEGER, ended_at_ms INTEGER,
   pages INTEGER, items INTEGER, errors INTEGER,
@@ -26,8 +33,12 @@ CREATE TABLE jobs (
   CHECK (state <> 'queued' OR cancel_asked_at_ms IS NULL),
   CHECK ((state = 'ended') = (ended_at_ms IS NOT NULL))
 ) STRICT;
-CREATE INDEX jobs_by_own_jobid ON jobs (jobid) WHERE jobid <> id;
-CREATE INDEX jobs_queue ON jobs (lane, priority DESC, rank ASC, id ASC) WHERE state = 'queued' AND hold IS NULL;
+CREATE INDEX jobs_by_own_jobid ON jobs (jobid${either('', ', id')}) WHERE jobid <> id;
+-- A row of an index of PostgreSQL has at most 2,704 bytes, and the text of a lane may have more: its hash is in the
+-- indexes instead. That of one lane is compared by scrapdeck_same_lane, which the planner opens, so that it finds the
+-- index; the digest, which nobody can make equal for two lanes, keeps queue_lanes unique.
+CREATE INDEX jobs_queue ON jobs (${either('lane', 'hashtextextended(lane, 0)')}, priority DESC, rank ASC, id ASC)
+  WHERE state = 'queued' AND hold IS NULL;
 CREATE INDEX jobs_not_before ON jobs (not_before_ms) WHERE state = 'queued' AND hold IN ('not_before', 'retry');
 CREATE INDEX jobs_expiring ON jobs (expires_at_ms) WHERE state = 'queued' AND expires_at_ms IS NOT NULL;
 CREATE INDEX jobs_overlap_waiting ON jobs (overlap_key, priority DESC, rank ASC)
@@ -44,8 +55,8 @@ CREATE INDEX jobs_of_user_live ON jobs (user_id, id) WHERE user_id IS NOT NULL A
 CREATE INDEX jobs_of_user_ended ON jobs (user_id, status, id) WHERE user_id IS NOT NULL AND state = 'ended';
 -- Serves every list of jobs (job-list.ts). Not by status, which is computed: SQLite takes no index as covering for a
 -- query that names a computed column.
-CREATE INDEX jobs_listed ON jobs (project, spider, state, outcome, id);
-CREATE INDEX jobs_on_node ON jobs (node_id, project, spider, state, outcome, id) WHERE node_id IS NOT NULL;
+CREATE INDEX jobs_listed ON jobs (project, spider, state, ${outcome}, id);
+CREATE INDEX jobs_on_node ON jobs (node_id, project, spider, state, ${outcome}, id) WHERE node_id IS NOT NULL;
 -- Few of many jobs, and operators look for them: without this index, a page of them merges every kind of job.
 CREATE INDEX jobs_ended_badly ON jobs (outcome, id) WHERE outcome IN ('failed', 'cancelled', 'lost');
 -- Retention walks down this index, a million jobs at a time: it must not read their rows.
@@ -89,7 +100,10 @@ CREATE INDEX dedupe_keys_expiring ON dedupe_keys (expires_at_ms);
 -- The last ranks issued at either end of the queue: one row.
 CREATE TABLE queue_ends (front REAL NOT NULL, back REAL NOT NULL) STRICT;
 INSERT INTO queue_ends VALUES (0, 0);
-CREATE TABLE queue_lanes (lane TEXT NOT NULL PRIMARY KEY, depth INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE queue_lanes (
+  lane TEXT NOT NULL${either(' PRIMARY KEY', '')}, depth INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+${either('', 'CREATE UNIQUE INDEX queue_lanes_by_lane ON queue_lanes (scrapdeck_digest(lane));')}
 CREATE TABLE state_counts (state TEXT NOT NULL PRIMARY KEY, count INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 INSERT INTO state_counts VALUES ('queued', 0), ('starting', 0), ('running', 0), ('ended', 0);
 -- The number of jobs of each kind, from which lists and facets are planned. Kinds without jobs have no row.
@@ -164,7 +178,7 @@ CREATE TABLE error_occurrences (
   group_id INTEGER NOT NULL REFERENCES error_groups (id) ON DELETE CASCADE, job_id TEXT NOT NULL,
   attempt_number INTEGER NOT NULL, spider TEXT NOT NULL, version TEXT NOT NULL, node_id TEXT NOT NULL,
   count INTEGER NOT NULL, first_seen_ms INTEGER NOT NULL, last_seen_ms INTEGER NOT NULL, line INTEGER NOT NULL,
-  offset INTEGER NOT NULL, message TEXT NOT NULL, PRIMARY KEY (group_id, job_id, attempt_number),
+  "offset" INTEGER NOT NULL, message TEXT NOT NULL, PRIMARY KEY (group_id, job_id, attempt_number),
   FOREIGN KEY (job_id, attempt_number) REFERENCES attempts (job_id, number) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX error_occurrences_by_job ON error_occurrences (job_id, attempt_number);
@@ -231,8 +245,8 @@ CREATE TABLE schedules (
   paused INTEGER NOT NULL, pause_note TEXT, paused_by TEXT, created_at_ms INTEGER NOT NULL,
   changed_at_ms INTEGER NOT NULL, crawl_key TEXT, crawl_order TEXT, moved_at_ms INTEGER NOT NULL DEFAULT 0
 ) STRICT;
-CREATE INDEX schedules_by_name ON schedules (name COLLATE NOCASE, id);
-CREATE INDEX schedules_paused ON schedules (paused_by, name COLLATE NOCASE, id) WHERE paused = 1;
+CREATE INDEX schedules_by_name ON schedules (${name}, id);
+CREATE INDEX schedules_paused ON schedules (paused_by, ${name}, id) WHERE paused = 1;
 CREATE INDEX schedules_of_crawls ON schedules (crawl_key, created_at_ms) WHERE crawl_key IS NOT NULL;
 -- Every moment up to done_until_ms has its row in firings, or was before the schedule began. Fired rows of moments
 -- between pruned_* were pruned: whether a moment without a row has run is unknown. Firings up to
@@ -286,11 +300,12 @@ CREATE TABLE chain_lines (
 -- Subscribers of events: webhooks, plugins with hooks, alert channels (channel: JSON, its target). waiting, dead and
 -- delivered count its deliveries.
 CREATE TABLE webhooks (
-  id TEXT NOT NULL PRIMARY KEY, name TEXT NOT NULL, url TEXT NOT NULL, events TEXT NOT NULL, project TEXT,
-  enabled INTEGER NOT NULL, created_at_ms INTEGER NOT NULL, sealed_secret TEXT, sealed_old_secret TEXT,
+  id TEXT NOT NULL PRIMARY KEY, ${either('', `${kind},`)}
+  name TEXT NOT NULL, url TEXT NOT NULL, events TEXT NOT NULL, project TEXT, enabled INTEGER NOT NULL,
+  created_at_ms INTEGER NOT NULL, sealed_secret TEXT, sealed_old_secret TEXT,
   old_secret_until_ms INTEGER, last_delivered_at_ms INTEGER, problem TEXT, waiting INTEGER NOT NULL DEFAULT 0,
   dead INTEGER NOT NULL DEFAULT 0, dropped INTEGER NOT NULL DEFAULT 0, delivered INTEGER NOT NULL DEFAULT 0,
-  channel TEXT, kind TEXT NOT NULL DEFAULT 'webhook' CHECK (kind IN ('webhook', 'plugin', 'channel'))
+  channel TEXT${either(`, ${kind}`, '')}
 ) STRICT;
 CREATE TABLE deliveries (
   sequence INTEGER PRIMARY KEY AUTOINCREMENT, webhook_id TEXT NOT NULL REFERENCES webhooks (id) ON DELETE CASCADE,
@@ -340,10 +355,10 @@ CREATE TABLE told_problems (
 CREATE TABLE users (
   id TEXT NOT NULL PRIMARY KEY, name TEXT NOT NULL UNIQUE, kind TEXT NOT NULL CHECK (kind IN ('person', 'service')),
   role TEXT NOT NULL, enabled INTEGER NOT NULL, password_hash TEXT, created_at_ms INTEGER NOT NULL,
-  sessions_since_ms INTEGER NOT NULL, last_seen_at_ms INTEGER, projects TEXT NOT NULL DEFAULT '{}', subject TEXT,
-  vouched_at_ms INTEGER, node_groups TEXT NOT NULL DEFAULT '{}'
+  sessions_since_ms INTEGER NOT NULL, last_seen_at_ms INTEGER, projects TEXT NOT NULL DEFAULT '{}',
+  subject TEXT${either('', ' UNIQUE')}, vouched_at_ms INTEGER, node_groups TEXT NOT NULL DEFAULT '{}'
 ) STRICT;
-CREATE UNIQUE INDEX users_by_subject ON users (subject) WHERE subject IS NOT NULL;
+${either('CREATE UNIQUE INDEX users_by_subject ON users (subject) WHERE subject IS NOT NULL;', '')}
 -- user_id null: of the service's own password. hash: SHA-256. projects, node_groups: JSON: names; null: all.
 CREATE TABLE access_tokens (
   id TEXT NOT NULL PRIMARY KEY, user_id TEXT, name TEXT NOT NULL, role TEXT NOT NULL, hash TEXT NOT NULL UNIQUE,
@@ -400,3 +415,4 @@ CREATE TABLE remembered_answers (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX remembered_answers_over ON remembered_answers (expires_at_ms);
 `
+}
