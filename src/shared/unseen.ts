@@ -27,12 +27,19 @@ const UNSEEN_SOURCE = `[\\x00-\\x1f\\x7f-\\x9f${DIRECTION}${NO_ROOM}]|${JOINERS}
 const UNSEEN = new RegExp(UNSEEN_SOURCE, 'u')
 const EVERY_UNSEEN = new RegExp(UNSEEN_SOURCE, 'gu')
 
-/** Returns why a text cannot be a display name, worded to follow it ("contains …"), or null. */
-export function problemOfShownName(text: string): string | null {
+/** The first character that keeps a text from being a display name, such as `U+202E`; null: there is none. */
+export function unseenIn(text: string): 'control' | `U+${string}` | null {
   const found = UNSEEN.exec(text)
   if (found === null) return null
   const code = found[0].codePointAt(0)!
-  return code < 32 || code === 127 ? 'contains a control character' : `contains the invisible character ${codeOf(code)}`
+  return code < 32 || code === 127 ? 'control' : codeOf(code)
+}
+
+/** Returns why a text cannot be a display name, worded to follow it ("contains …"), or null. */
+export function problemOfShownName(text: string): string | null {
+  const character = unseenIn(text)
+  if (character === null) return null
+  return character === 'control' ? 'contains a control character' : `contains the invisible character ${character}`
 }
 
 /** Replaces invisible characters with their code points, such as `U+202E`. */
@@ -40,4 +47,4 @@ export function showUnseen(text: string): string {
   return text.replace(EVERY_UNSEEN, (one) => `\u27e8${codeOf(one.codePointAt(0)!)}\u27e9`)
 }
 
-const codeOf = (code: number): string => `U+${code.toString(16).toUpperCase().padStart(4, '0')}`
+const codeOf = (code: number): `U+${string}` => `U+${code.toString(16).toUpperCase().padStart(4, '0')}`

@@ -1,4 +1,5 @@
 import type { Node } from '../../shared/contract/index.ts'
+import { asParam } from '../../shared/texts/message.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import type { OptionalLocalNode } from '../nodes/local/optional-local-node.ts'
 import type { LogCollector } from '../runs/log-collector/log-collector.ts'
@@ -24,7 +25,7 @@ export function openJobs(opened: AsyncDisposableStack, { local, ...parts }: Jobs
       const node = nodeId === null ? undefined : fleet.get(nodeId)
       const jobid = node?.client.whyPending === undefined ? undefined : live.ofJob(id)?.jobid
       const why = jobid === undefined ? null : (node?.client.whyPending?.(jobid) ?? null)
-      return why === null ? null : { node: node!.stored.name, why }
+      return why === null ? null : { node: node!.stored.name, why: asParam(why) }
     }
   )
   const dispatch = opened.adopt(new Dispatch({ ...parts, waiting }), stop)

@@ -1,11 +1,11 @@
 import type { Attempt, AttemptNumber, Job, Outcome } from '../../shared/contract/index.ts'
-import { encode, say } from '../../shared/texts/message.ts'
+import { encode, encodeText, say } from '../../shared/texts/message.ts'
 import type { AttemptChange, TimelineEntry } from './attempt-change.ts'
 import type { JobEvent } from './events.ts'
 import { stoppedBeforeRetry } from './timeline.ts'
 import { assertTransition } from './transitions.ts'
 
-/** The job fields that changes of an attempt read and write, as stored: `reason` is encoded. */
+/** The job fields that changes of an attempt read and write, as stored: `reason` and `killingLine` are encoded. */
 export interface JobFacts
   extends Pick<
     Job,
@@ -133,7 +133,11 @@ function changedAttempt(before: Attempt, change: AttemptChange): Attempt {
 
 function withFindings<Facts extends JobFacts>(job: Facts, { counts, killingLine }: AttemptChange): Facts {
   if (counts === undefined && killingLine === undefined) return job
-  return { ...job, ...counts, ...(killingLine === undefined ? {} : { killingLine }) }
+  return {
+    ...job,
+    ...counts,
+    ...(killingLine === undefined ? {} : { killingLine: killingLine && encodeText(killingLine) })
+  }
 }
 
 function continued<Facts extends JobFacts>(job: Facts, { state, nodeId, startedAtMs }: Attempt): Facts {

@@ -53,7 +53,7 @@ import type {
 import type { AlertWatch } from '../../shared/alert-watches.ts'
 import type { NodeGroupRole } from '../../shared/roles.ts'
 import { PLAIN_ORDER } from '../../shared/plain-job.ts'
-import { type Message, plain, say } from '../../shared/texts/message.ts'
+import { type Message, messageOf, plain, say } from '../../shared/texts/message.ts'
 
 export interface NewJob {
   id: JobId
@@ -592,8 +592,15 @@ export function reasonOf({
 }
 
 /** The log line that ended the run, or otherwise the reason for its end. */
-export const whyFailed = (job: Pick<StoredJob, 'killingLine' | 'reason' | 'reasonCode' | 'reasonParams'>): Message =>
-  job.killingLine === null ? (reasonOf(job) ?? say('reason.unknown')) : plain(job.killingLine)
+export function whyFailed(job: WhyFailed): Message {
+  const { killingLine: text, killingLineCode: code, killingLineParams: params } = job
+  return text === null ? (reasonOf(job) ?? say('reason.unknown')) : messageOf({ text, code, params })
+}
+
+export type WhyFailed = Pick<
+  StoredJob,
+  ('reason' | 'reasonCode' | 'reasonParams') | ('killingLine' | 'killingLineCode' | 'killingLineParams')
+>
 
 export interface LogKey {
   jobId: JobId

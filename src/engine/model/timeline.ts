@@ -6,7 +6,7 @@ export interface EndInQueue {
   /** Defaults to `cancelled`. */
   outcome?: 'cancelled' | 'failed'
   reason: Message
-  killingLine?: string | null
+  killingLine?: Message | string | null
   entry: TimelineEntry
 }
 

@@ -1,3 +1,4 @@
+import { inWords } from '../../shared/testing/in-words.ts'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type CountersSeen, NOTHING_LEARNED, learnFromCounters, planCapacity, type SlotsBelief } from './capacity.ts'
@@ -14,9 +15,9 @@ const slotsAfter = (looks: readonly CountersSeen[], before = NOTHING_LEARNED) =>
 describe('the slots of a node', () => {
   test('are one while nothing has run there, and no other is tried', () => {
     const idle = { atMs: 0, running: 0, pending: 0, finished: 0 }
-    const one = { slots: 1, isTrying: false, source: 'default', text: expect.stringMatching(/^not known/) }
-    expect(slotsAfter([])).toEqual(one)
-    expect(slotsAfter([idle, { ...idle, pending: 1 }])).toEqual(one)
+    const one = { slots: 1, isTrying: false, source: 'default', said: expect.stringMatching(/^not known/) }
+    expect(inWords(slotsAfter([]))).toEqual(one)
+    expect(inWords(slotsAfter([idle, { ...idle, pending: 1 }]))).toEqual(one)
   })
 
   test.each([
@@ -24,25 +25,25 @@ describe('the slots of a node', () => {
     [1, [{ ...full(0, 0), pending: 0 }], 'learned: one job ran; trying another'],
     [2, [{ ...full(0, 2), pending: 0 }, full(1_000, 1)], 'learned: 2 ran at once; trying another']
   ])('are %i, as many as ran at once, and one more is tried as soon as those were seen', (slots, looks, text) => {
-    expect(slotsAfter(looks)).toEqual({ slots, isTrying: true, source: 'learned', text })
+    expect(inWords(slotsAfter(looks))).toEqual({ slots, isTrying: true, source: 'learned', said: text })
   })
 
   test('are what the operator set, whatever is observed', () => {
     const belief = learn([full(0), full(6000), full(12_000)])
-    expect(planCapacity({ setSlots: 9, belief, nowMs: 12_000 })).toEqual({
+    expect(inWords(planCapacity({ setSlots: 9, belief, nowMs: 12_000 }))).toEqual({
       slots: 9,
       isTrying: false,
       source: 'set',
-      text: 'set by you'
+      said: 'set by you'
     })
   })
 
   test('are learned when nothing changes although jobs wait, with the evidence', () => {
-    expect(slotsAfter([full(0), full(6000), full(12_001)])).toEqual({
+    expect(inWords(slotsAfter([full(0), full(6000), full(12_001)]))).toEqual({
       slots: 2,
       isTrying: false,
       source: 'learned',
-      text: 'learned: 2 ran while 3 waited, for 12 s'
+      said: 'learned: 2 ran while 3 waited, for 12 s'
     })
   })
 
@@ -54,7 +55,10 @@ describe('the slots of a node', () => {
     ['an end whose slot was filled again', [full(0), { ...full(6000), finished: 8 }, { ...full(12_000), finished: 8 }]],
     ['nothing running at all', [full(0, 0), full(6000, 0), full(12_000, 0)]]
   ])('are not known to be all from %s', (_name, polls) => {
-    expect(slotsAfter(polls)).toMatchObject({ isTrying: true, text: expect.stringMatching(/; trying another$/) })
+    expect(inWords(slotsAfter(polls))).toMatchObject({
+      isTrying: true,
+      said: expect.stringMatching(/; trying another$/)
+    })
     expect(learn(polls).limit).toBeNull()
   })
 

@@ -1,3 +1,4 @@
+import { type Message, say } from '../../shared/texts/message.ts'
 import type { DaemonStatus } from './node-client.ts'
 import { backoffMs } from '../runtime/backoff.ts'
 
@@ -25,8 +26,8 @@ export interface Capacity {
   slots: number
   isTrying: boolean
   source: 'set' | 'learned' | 'default'
-  /** The evidence, as a sentence for users. */
-  text: string
+  /** The evidence, for users. */
+  said: Message
 }
 
 const MIN_LOOKS = 3
@@ -93,20 +94,17 @@ export function planCapacity(evidence: {
 }): Capacity {
   const { setSlots, reported, belief, nowMs } = evidence
   const known = { slots: belief.limit ?? Math.max(1, belief.mostRan), isTrying: false }
-  if (setSlots !== null) return { ...known, slots: setSlots, source: 'set', text: 'set by you' }
-  if (reported != null) return { ...known, slots: reported.count, source: 'learned', text: reported.text }
+  if (setSlots !== null) return { ...known, slots: setSlots, source: 'set', said: say('slots.set') }
+  if (reported != null) return { ...known, slots: reported.count, source: 'learned', said: reported.said }
   if (belief.limit !== null && belief.proof !== null) {
     const { waited, forMs } = belief.proof
-    const proved = `learned: ${belief.limit} ran while ${waited} waited, for ${Math.round(forMs / 1000)} s`
     const isTrying = isDoubtful(belief.proof, belief.still, nowMs)
-    return { ...known, isTrying, source: 'learned', text: isTrying ? `${proved}; trying another` : proved }
+    const seconds = Math.round(forMs / 1000)
+    const said = say('slots.proved', { slots: belief.limit, waited, seconds, isTrying })
+    return { ...known, isTrying, source: 'learned', said }
   }
-  if (belief.mostRan === 0) {
-    const text = 'not known, because Scrapyd does not report it; trying one job first'
-    return { ...known, source: 'default', text }
-  }
-  const text = belief.mostRan === 1 ? 'learned: one job ran' : `learned: ${belief.mostRan} ran at once`
-  return { ...known, isTrying: true, source: 'learned', text: `${text}; trying another` }
+  if (belief.mostRan === 0) return { ...known, source: 'default', said: say('slots.unknown') }
+  return { ...known, isTrying: true, source: 'learned', said: say('slots.ran', { ran: belief.mostRan }) }
 }
 
 function isDoubtful(proof: NonNullable<SlotsBelief['proof']>, still: SlotsBelief['still'], nowMs: number): boolean {

@@ -1,10 +1,11 @@
 import { EventEmitter } from 'node:events'
 import { availableParallelism } from 'node:os'
+import { isDeepStrictEqual } from 'node:util'
 import pLimit, { type LimitFunction } from 'p-limit'
 import type { NodeHealth, NodeId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/nodes.ts'
-import { type Message, render } from '../../shared/texts/message.ts'
+import { type Message, render, say } from '../../shared/texts/message.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
@@ -34,8 +35,8 @@ export interface NodeStatus {
   /** How many slots our attempts held when these counters arrived. All other jobs on the node are external. */
   oursWhenCounted: number
   external: { pending: SeenJob[]; running: SeenJob[] }
-  /** Describes what the latest inventory lists beyond the limits (list-limits.ts), phrased to follow "it lists". */
-  excess: string | null
+  /** What the latest inventory lists beyond the limits (list-limits.ts), phrased to follow "it lists". */
+  excess: Message | null
   latencyMs: number | null
   lastSeenAtMs: number | null
   /**
@@ -214,8 +215,8 @@ export class Fleet {
     node.status = { ...node.status, external }
   }
 
-  setExcess(node: FleetNode, excess: string | null): void {
-    if (node.status.excess !== excess) this.#update(node, { excess })
+  setExcess(node: FleetNode, excess: Message | null): void {
+    if (!isDeepStrictEqual(node.status.excess, excess)) this.#update(node, { excess })
   }
 
   /**
@@ -370,7 +371,7 @@ export class Fleet {
       next.slots === capacity.slots &&
       next.isTrying === capacity.isTrying &&
       next.source === capacity.source &&
-      next.text === capacity.text
+      isDeepStrictEqual(next.said, capacity.said)
     )
       return false
     node.status = { ...node.status, capacity: next }
@@ -400,14 +401,14 @@ function capacityOf(
 ): Capacity {
   if (!client.traits.runsHere || stored.slots !== null) {
     const count = client.reportedSlots?.() ?? null
-    const reported = count === null ? slotsTold : { count, text: 'reported by the node (max_proc)' }
+    const reported = count === null ? slotsTold : { count, said: say('slots.of_node') }
     return planCapacity({ setSlots: stored.slots, reported, belief, nowMs })
   }
   return {
     slots: availableParallelism(),
     isTrying: false,
     source: 'default',
-    text: 'one for each CPU of this computer'
+    said: say('slots.of_cpus')
   }
 }
 

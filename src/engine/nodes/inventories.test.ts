@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { aProjectName, aVersionName } from '../../shared/testing/ids.ts'
+import { render } from '../../shared/texts/message.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { aStoredNode } from '../testing/builders.ts'
@@ -26,7 +27,7 @@ async function readInventory(projects: string[], versions: string[], spiders: st
     observer: { duringLongCall: <T>(call: T) => call }
   } as unknown as FleetNode
   const inventories = new Inventories({
-    fleet: { get: () => node, setExcess: (_node, excess) => void told.push(excess) },
+    fleet: { get: () => node, setExcess: (_node, excess) => void told.push(excess && render(excess)) },
     projects: {
       catalog: { knowsSpiders: () => false } as never,
       recordSeenOnNode: async (_id, project, seen, listed) => {

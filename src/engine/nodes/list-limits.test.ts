@@ -1,3 +1,4 @@
+import { inWords } from '../../shared/testing/in-words.ts'
 import { expect, test } from 'vitest'
 import { InventoryQuota, LISTED_MAX, shownExternal } from './list-limits.ts'
 import type { SeenJob } from './node-client.ts'
@@ -20,7 +21,7 @@ test('too many names are cut: the newest versions stay, and the result says what
   expect(quota.isFull('versions')).toBe(true)
   expect(quota.take('versions', ['1'], isUsable)).toEqual([])
   expect(quota.take('spiders', names(3_001), isUsable)).toHaveLength(3_000)
-  expect(quota.problem()).toBe(
+  expect(inWords(quota.problem())).toBe(
     'more than 2 projects and more than 3 versions and more than 3,000 spiders and 1 name that cannot be used'
   )
 })

@@ -1,3 +1,4 @@
+import { type Message, say } from '../../shared/texts/message.ts'
 import { showUnseen } from '../../shared/unseen.ts'
 import { KEPT_MAX } from '../projects/seen-on-nodes.ts'
 import type { SeenJob } from './node-client.ts'
@@ -47,14 +48,10 @@ export class InventoryQuota {
   }
 
   /** Describes what was left out, phrased to follow "it lists". */
-  problem(): string | null {
-    const parts = [...this.#exceeded].map((noun) => `more than ${this.#limits[noun].toLocaleString('en-US')} ${noun}`)
-    if (this.#unusable > 0) {
-      parts.push(
-        `${this.#unusable.toLocaleString('en-US')} ${this.#unusable === 1 ? 'name' : 'names'} that cannot be used`
-      )
-    }
-    return parts.length === 0 ? null : parts.join(' and ')
+  problem(): Message | null {
+    if (this.#exceeded.size === 0 && this.#unusable === 0) return null
+    const { projects, versions, spiders } = this.#limits
+    return say('excess.listed', { nouns: [...this.#exceeded], projects, versions, spiders, unusable: this.#unusable })
   }
 }
 

@@ -1,3 +1,4 @@
+import { inWords } from '../../shared/testing/in-words.ts'
 import { expect, test } from 'vitest'
 import { aProjectName, aVersionName } from '../../shared/testing/ids.ts'
 import { LOCAL_TRAITS, SCRAPYD_TRAITS } from './node-traits.ts'
@@ -15,7 +16,7 @@ test.each([
   [{ env: { TOKEN: LONG } }, 'The variable "TOKEN" is too large to pass to a process.']
 ])('no node of any kind can start %j', (over, problem) => {
   for (const traits of [null, LOCAL_TRAITS, SCRAPYD_TRAITS]) {
-    expect(problemOfRun({ ...RUN, ...over }, traits)).toEqual(problem)
+    expect(inWords(problemOfRun({ ...RUN, ...over }, traits))).toEqual(problem)
   }
 })
 
@@ -29,7 +30,7 @@ test.each([
   [{ args: { 'a=b': '' } }, /cannot be passed/],
   [{ args: { _job: '1' } }, /Rename the argument/]
 ])('only a node that passes arguments in a file can start %#', (over, words) => {
-  expect(problemOfRun({ ...RUN, ...over }, SCRAPYD_TRAITS)).toMatch(words)
+  expect(inWords(problemOfRun({ ...RUN, ...over }, SCRAPYD_TRAITS))).toMatch(words)
   expect(problemOfRun({ ...RUN, ...over }, LOCAL_TRAITS)).toBe(null)
 })
 

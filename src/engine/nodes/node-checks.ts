@@ -1,4 +1,5 @@
 import { RESERVED_ARGUMENTS } from '../../shared/reserved-arguments.ts'
+import { type Message, messageOf, say } from '../../shared/texts/message.ts'
 import { showUnseen } from '../../shared/unseen.ts'
 import { problemOfFolderName } from '../projects/names.ts'
 import type { ScheduleRequest } from './node-client.ts'
@@ -18,28 +19,32 @@ type Run = Pick<ScheduleRequest, 'project' | 'spider'> &
  * Explains why no node of this kind can ever start the run. null: a node can. This is the only definition of what nodes
  * accept. `traits` null: any kind.
  */
-export function problemOfRun(run: Run, traits: Pick<NodeTraits, 'startsByCommand'> | null): string | null {
+export function problemOfRun(run: Run, traits: Pick<NodeTraits, 'startsByCommand'> | null): Message | null {
   for (const noun of ['project', 'spider', 'jobid'] as const) {
     const problem = run[noun] === undefined ? null : problemOfFolderName(run[noun])
     // A name that is not a valid file name blocks a Scrapyd slot forever (scrapyd-protocol.md, 6.4).
-    if (problem !== null) return `The ${noun} ${quote(run[noun]!)} ${problem}, and it names a folder or a file of logs.`
+    if (problem !== null) {
+      return say('run_problem.name', { noun, name: quote(run[noun]!), fault: messageOf(problem) })
+    }
   }
-  if (run.version !== undefined && !isVersion(run.version)) return `${quote(run.version)} is not a valid version name.`
+  if (run.version !== undefined && !isVersion(run.version)) {
+    return say('run_problem.version', { name: quote(run.version) })
+  }
   const variable = Object.entries(run.env ?? {}).find((pair) => bytesOf(pair) > ONE_MAX_BYTES)
-  if (variable !== undefined) return `The variable ${quote(variable[0])} is too large to pass to a process.`
+  if (variable !== undefined) return say('run_problem.variable_large', { name: quote(variable[0]) })
   if (traits?.startsByCommand !== true) return null
   let sizeBytes = 0
   for (const pair of [...Object.entries(run.settings ?? {}), ...Object.entries(run.args ?? {})]) {
     const [key, value] = pair
-    const name = `The setting or argument ${quote(key)}`
+    const name = quote(key)
     if (key === '' || /[=\0]/.test(key) || value.includes('\0') || !`${key}${value}`.isWellFormed()) {
-      return `${name} cannot be passed to a process.`
+      return say('run_problem.setting_unpassable', { name })
     }
     sizeBytes += bytesOf(pair)
-    if (bytesOf(pair) > ONE_MAX_BYTES || sizeBytes > ALL_MAX_BYTES) return `${name} is too large to pass to a process.`
+    if (bytesOf(pair) > ONE_MAX_BYTES || sizeBytes > ALL_MAX_BYTES) return say('run_problem.setting_large', { name })
   }
   const reserved = Object.keys(run.args ?? {}).find((key) => RESERVED_ARGUMENTS.has(key))
-  return reserved === undefined ? null : `Scrapyd uses the argument name ${reserved} itself. Rename the argument.`
+  return reserved === undefined ? null : say('run_problem.argument_reserved', { name: reserved })
 }
 
 /** Nodes store versions under a sanitized name (shared/ids.ts), so a version can be the name of a branch. */

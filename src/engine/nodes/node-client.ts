@@ -14,11 +14,11 @@ export interface NodeClient {
   /** null: the node runs our own eggs. */
   readonly eggTarget: EggTarget | null
   /** Why the node cannot start a run of this project now, phrased to follow the node's name. null or absent: it can. */
-  whyNotReady?(project: ProjectName): string | null
+  whyNotReady?(project: ProjectName): Message | null
   /** How many jobs the node runs in parallel. null: not known yet. Absent: it never reports that. */
   reportedSlots?(): number | null
   /** Why an accepted job has not started, phrased to follow the node's name. null or absent: not known. */
-  whyPending?(jobid: string): string | null
+  whyPending?(jobid: string): Message | null
   readonly tunnel?: Pick<TunnelUse, 'status' | 'watch'> | undefined
   /** Optional: reports changes before a poll finds them. Stops with `close`. */
   watchJobs?(onChange: () => void): void
@@ -86,8 +86,8 @@ export interface DaemonStatus {
   clockOffsetMs: number | null
   /** The Date header, and when the request was sent and the response arrived. Wall clock. */
   dateSeen?: { dateMs: number; askedAtMs: number; arrivedAtMs: number } | null
-  /** The slots that the node reports, with the source as text. */
-  slots?: { count: number; text: string } | null
+  /** The slots that the node reports. `said`: how it knows them. */
+  slots?: { count: number; said: Message } | null
 }
 
 /** A job as a node lists it. Its times are local text without a zone. Never compare them with ours. */
@@ -190,6 +190,8 @@ export class NodeError extends Error {
   /** `no`: the node certainly did not act on the request (connection refused, 401, its own "error"). */
   readonly delivered: 'no' | 'unknown'
   readonly nodeMessage: string | null
+  /** The same, if the node is ours: its message has a code. */
+  readonly nodeSaid: Message | string | null
   readonly refusal: RefusalKind
   /** Whether a proxy responded instead of the node. The proxy might do so for one path only. */
   isFromProxy = false
@@ -197,13 +199,20 @@ export class NodeError extends Error {
   constructor(
     kind: NodeErrorKind,
     said: Message,
-    details: { delivered: 'no' | 'unknown'; nodeMessage?: string | null; refusal?: RefusalKind; cause?: unknown }
+    details: {
+      delivered: 'no' | 'unknown'
+      nodeMessage?: Message | string | null
+      refusal?: RefusalKind
+      cause?: unknown
+    }
   ) {
     super(render(said), details.cause === undefined ? undefined : { cause: details.cause })
     this.kind = kind
     this.said = said
     this.delivered = details.delivered
-    this.nodeMessage = details.nodeMessage ?? null
+    const { nodeMessage = null } = details
+    this.nodeSaid = nodeMessage
+    this.nodeMessage = typeof nodeMessage === 'object' ? nodeMessage && render(nodeMessage) : nodeMessage
     this.refusal = details.refusal ?? 'other'
   }
 

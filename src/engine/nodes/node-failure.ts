@@ -1,5 +1,5 @@
 import { type ErrorCode, ScrapdeckError } from '../../shared/errors.ts'
-import type { Message } from '../../shared/texts/message.ts'
+import { asSentence, type Message } from '../../shared/texts/message.ts'
 import { NodeError, type NodeErrorKind } from './node-client.ts'
 
 const CODES: Record<NodeErrorKind, ErrorCode> = {
@@ -24,5 +24,5 @@ export function toClientError(error: unknown): unknown {
   if (!(error instanceof NodeError)) return error
   // Scrapdeck itself refused before it contacted the node, so we keep the code of its error.
   const code = error.cause instanceof ScrapdeckError ? error.cause.code : CODES[error.kind]
-  return new ScrapdeckError(code, error.message, { cause: error })
+  return new ScrapdeckError(code, asSentence(error.said), { cause: error })
 }

@@ -246,5 +246,7 @@ function checkVersion(version: VersionName): VersionName {
     throw new ScrapdeckError('BAD_INPUT', sentence('projects.version_name_invalid', { version }))
   }
   // In a URL, `.` or `..` would mean a folder. Scrapyd lists the version under the sanitized name.
-  return problemOfFolderName(version) === 'is a folder reference' ? (sanitiseVersion(version) as VersionName) : version
+  return problemOfFolderName(version)?.code === 'names.folder_reference'
+    ? (sanitiseVersion(version) as VersionName)
+    : version
 }

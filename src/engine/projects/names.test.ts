@@ -52,7 +52,7 @@ test.each([
   ['sh\u200bop', 'contains the invisible character U+200B'],
   ['é'.repeat(101), 'is longer than 200 bytes']
 ])('as a part of a path, %j %s', (name, problem) => {
-  expect(problemOfPathPart(name)).toBe(problem)
+  expect(problemOfPathPart(name)?.text).toBe(problem)
 })
 
 test('names that Scrapyd accepts for projects are accepted: spaces, percent signs, other scripts', () => {

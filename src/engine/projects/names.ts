@@ -1,72 +1,84 @@
-import { problemOfShownName } from '../../shared/unseen.ts'
+import { sentence } from '../../shared/texts/errors/names.ts'
+import type { Sentence } from '../../shared/texts/sentence.ts'
+import { unseenIn } from '../../shared/unseen.ts'
 
 const LONGEST_NAME_BYTES = 200
 const LONGEST_VERSION = 200
 const LONGEST_SPIDER = 200
 
 /**
- * Why a name cannot be a path component, as text that follows the name ("is empty"); null if it can. Names of
+ * Why a name cannot be a path component, worded to follow the name ("is empty"); null if it can. Names of
  * projects and spiders become folders here and on nodes. Scrapyd accepts "" and "." as a project, which means its
  * whole eggs folder (scrapyd-protocol.md, 3.9).
  */
-export function problemOfPathPart(name: string): string | null {
+export function problemOfPathPart(name: string): Sentence | null {
   const problem = problemOfFolderName(name)
   if (problem !== null) return problem
-  const shown = problemOfShownName(name)
+  const shown = problemOfShown(name)
   if (shown !== null) return shown
   const onWindows = process.platform === 'win32' ? problemOfWindowsName(name) : null
   if (onWindows !== null) return onWindows
-  if (Buffer.byteLength(name) > LONGEST_NAME_BYTES) return `is longer than ${LONGEST_NAME_BYTES} bytes`
+  if (Buffer.byteLength(name) > LONGEST_NAME_BYTES)
+    return sentence('names.too_many_bytes', { most: LONGEST_NAME_BYTES })
   return null
 }
 
 /** Checks only for names that every system rejects. */
-export function problemOfFolderName(name: string): string | null {
-  if (name === '') return 'is empty'
-  if (name === '.' || name === '..') return 'is a folder reference'
-  if (/[/\\]/.test(name)) return 'contains a slash'
-  if (name.includes('\0')) return 'contains a control character'
-  return name.isWellFormed() ? null : 'contains half a character'
+export function problemOfFolderName(name: string): Sentence | null {
+  if (name === '') return sentence('names.empty')
+  if (name === '.' || name === '..') return sentence('names.folder_reference')
+  if (/[/\\]/.test(name)) return sentence('names.slash')
+  if (name.includes('\0')) return sentence('names.control_character')
+  return name.isWellFormed() ? null : sentence('names.half_character')
 }
 
 /** Names with a special meaning in Windows: a stream, a device (even with an extension), or a trailing dot or space. */
-export function problemOfWindowsName(name: string): string | null {
-  if (/[<>:"|?*]/.test(name)) return 'contains a character that Windows forbids in names'
-  if (/[. ]$/.test(name)) return 'ends in a dot or a space, which Windows drops'
-  if (/^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *(\.|$)/i.test(name)) return 'is a Windows device name'
+export function problemOfWindowsName(name: string): Sentence | null {
+  if (/[<>:"|?*]/.test(name)) return sentence('names.forbidden_by_windows')
+  if (/[. ]$/.test(name)) return sentence('names.end_dropped_by_windows')
+  if (/^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *(\.|$)/i.test(name))
+    return sentence('names.windows_device')
   return null
 }
 
-export function problemOfSpiderName(name: string): string | null {
-  if (name === '') return 'is empty'
+export function problemOfSpiderName(name: string): Sentence | null {
+  if (name === '') return sentence('names.empty')
   return (
-    problemOfShownName(name) ?? (name.length > LONGEST_SPIDER ? `is longer than ${LONGEST_SPIDER} characters` : null)
+    problemOfShown(name) ?? (name.length > LONGEST_SPIDER ? sentence('names.too_long', { most: LONGEST_SPIDER }) : null)
   )
 }
 
-/**
- * Why a name cannot be a version, as text that follows the name; null if it can. Nodes sanitize names when they
- * store them.
- */
-export function problemOfVersionName(version: string): string | null {
-  if (version === '') return 'is empty'
-  const shown = problemOfShownName(version)
-  if (shown !== null) return shown
-  return version.length > LONGEST_VERSION ? `is longer than ${LONGEST_VERSION} characters` : null
+function problemOfShown(name: string): Sentence | null {
+  const character = unseenIn(name)
+  if (character === null) return null
+  return character === 'control'
+    ? sentence('names.control_character')
+    : sentence('names.invisible_character', { character })
 }
 
 /**
- * Why an entry of an archive cannot have this name, as text that follows the name; null if it can. We never extract
+ * Why a name cannot be a version, worded to follow the name; null if it can. Nodes sanitize names when they
+ * store them.
+ */
+export function problemOfVersionName(version: string): Sentence | null {
+  if (version === '') return sentence('names.empty')
+  const shown = problemOfShown(version)
+  if (shown !== null) return shown
+  return version.length > LONGEST_VERSION ? sentence('names.too_long', { most: LONGEST_VERSION }) : null
+}
+
+/**
+ * Why an entry of an archive cannot have this name, worded to follow the name; null if it can. We never extract
  * archives, but nodes and Python can.
  */
-export function problemOfEntryName(name: string): string | null {
-  if (name === '') return 'is empty'
-  if (hasControlCharacters(name)) return 'contains a control character'
-  if (name.includes('\\')) return 'contains a backslash'
-  if (name.startsWith('/')) return 'is an absolute path'
-  if (/^[A-Za-z]:/.test(name)) return 'names a drive'
-  if (name.split('/').includes('..')) return 'points outside the archive'
-  if (Buffer.byteLength(name) > 1024) return 'is longer than 1024 bytes'
+export function problemOfEntryName(name: string): Sentence | null {
+  if (name === '') return sentence('names.empty')
+  if (hasControlCharacters(name)) return sentence('names.control_character')
+  if (name.includes('\\')) return sentence('names.backslash')
+  if (name.startsWith('/')) return sentence('names.absolute_path')
+  if (/^[A-Za-z]:/.test(name)) return sentence('names.drive')
+  if (name.split('/').includes('..')) return sentence('names.outside_archive')
+  if (Buffer.byteLength(name) > 1024) return sentence('names.too_many_bytes', { most: 1024 })
   return null
 }
 

@@ -126,7 +126,7 @@ export async function openZipArchive(source: string | Uint8Array, limits: ZipLim
 
 function checkEntry(entry: yauzl.Entry, name: string): void {
   const problem = problemOfEntryName(name)
-  if (problem) refuse('EGG_UNSAFE', `The entry ${JSON.stringify(name)} of the archive ${problem}.`)
+  if (problem) refuse('EGG_UNSAFE', `The entry ${JSON.stringify(name)} of the archive ${problem.text}.`)
   const fileType = (entry.externalFileAttributes >>> 16) & 0o170000
   if (fileType === 0o120000)
     refuse('EGG_UNSAFE', `The entry ${JSON.stringify(name)} of the archive is a symbolic link.`)

@@ -15,6 +15,7 @@ import { NODE_HEADER, PEER_HEADER } from '../../engine/runtime/peer-header.ts'
 import { keepLearnedModules, lendLearnedModules } from '../../engine/testing/learned-modules.ts'
 import { makeTemporaryDirectory } from '../../engine/testing/temporary-directory.ts'
 import { findTestPython } from '../../engine/testing/test-python.ts'
+import { render, say } from '../../shared/texts/message.ts'
 import { until } from '../../engine/testing/until.ts'
 import type { ProjectPython } from '../../shared/contract/index.ts'
 import { aProjectName, aVersionName } from '../../shared/testing/ids.ts'
@@ -195,17 +196,17 @@ test('a project with a Python of its own waits until the engine has it and knows
     (why) => why === null
   )
   python = { kind: 'interpreter', path: '/no/such/python' }
-  expect(client.whyNotReady(DEMO)).toMatch(/does not know yet/)
+  expect(client.whyNotReady(DEMO)).toEqual(say('not_ready.python_not_told', { project: DEMO }))
   await until(
     'it says why',
     async () => {
       await client.daemonStatus()
       return client.whyNotReady(DEMO)
     },
-    (why) => why?.includes('cannot run demo') === true
+    (why) => why?.code === 'not_ready.python_unusable' && render(why).startsWith('cannot run demo: /no/such/python')
   )
   python = { kind: 'default' }
-  expect(client.whyNotReady(DEMO)).toMatch(/does not know yet/)
+  expect(client.whyNotReady(DEMO)).toEqual(say('not_ready.python_not_told', { project: DEMO }))
   await client.daemonStatus()
   expect(client.whyNotReady(DEMO)).toBeNull()
 }, 60_000)

@@ -126,7 +126,11 @@ export const Job = z.object({
   /** The code of `reason` in shared/texts/en.ts, such as `reason.skipped`, if Scrapdeck wrote it. */
   reasonCode: z.string().optional(),
   reasonParams: z.record(z.string(), z.unknown()).optional(),
+  /** What ended a failed job: a line of its log, or why it could not be sent. */
   killingLine: z.string().nullable(),
+  /** The code of `killingLine`, if Scrapdeck wrote it. */
+  killingLineCode: z.string().optional(),
+  killingLineParams: z.record(z.string(), z.unknown()).optional(),
   waiting: Waiting.nullable(),
   /** Jobs with the same project, spider, version, node and tags share a lane: unless held, they wait together. */
   lane: z.string(),
@@ -237,7 +241,11 @@ export const Transition = z.object({
   code: z.string(),
   /** A parameter can be an object with its own `code` and `params`. */
   params: z.record(z.string(), z.unknown()),
-  evidence: z.record(z.string(), z.unknown())
+  evidence: z.record(z.string(), z.unknown()),
+  /** The codes of the texts that Scrapdeck wrote in `evidence`, by their names there. */
+  evidenceCodes: z
+    .record(z.string(), z.object({ code: z.string(), params: z.record(z.string(), z.unknown()) }))
+    .optional()
 })
 export type Transition = z.infer<typeof Transition>
 export type TransitionKind = Transition['kind']
@@ -254,6 +262,8 @@ export const JobProgress = Job.pick({
   reasonCode: true,
   reasonParams: true,
   killingLine: true,
+  killingLineCode: true,
+  killingLineParams: true,
   waiting: true,
   nodeId: true,
   attemptCount: true,

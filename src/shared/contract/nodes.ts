@@ -69,6 +69,8 @@ export const NodeTunnel = z.object({
   sinceMs: z.number(),
   /** Why the tunnel is not connected, or was not before this attempt; null: this is the first attempt. */
   problem: z.string().nullable(),
+  problemCode: z.string().optional(),
+  problemParams: z.record(z.string(), z.unknown()).optional(),
   retryAtMs: z.number().nullable()
 })
 export type NodeTunnel = z.infer<typeof NodeTunnel>
@@ -86,7 +88,10 @@ export const Node = z.object({
   /** `slotsSource`: whether an operator set the slots, Scrapdeck learned them, or the default (1) applies. */
   slots: z.number().int(),
   slotsSource: z.enum(['set', 'default', 'learned']),
+  /** How the number of slots is known. */
   slotsText: z.string(),
+  slotsTextCode: z.string().optional(),
+  slotsTextParams: z.record(z.string(), z.unknown()).optional(),
   /** How many jobs can wait in the node's own queue beyond its slots. */
   queueAhead: z.number().int(),
   /** After this time without a response, the node is given up and its jobs run elsewhere; null: never automatically. */
@@ -97,6 +102,8 @@ export const Node = z.object({
   mode: NodeMode,
   health: NodeHealth,
   problem: z.string().nullable(),
+  problemCode: z.string().optional(),
+  problemParams: z.record(z.string(), z.unknown()).optional(),
   /** `1.6`, `1.5+`, `1.3`; null until probed. */
   scrapydVersion: z.string().nullable(),
   nodeName: z.string().nullable(),
@@ -131,6 +138,8 @@ export const ProbeResult = z.object({
   reachable: z.boolean(),
   health: NodeHealth,
   problem: z.string().nullable(),
+  problemCode: z.string().optional(),
+  problemParams: z.record(z.string(), z.unknown()).optional(),
   scrapydVersion: z.string().nullable(),
   nodeName: z.string().nullable(),
   running: z.number().int().nullable(),

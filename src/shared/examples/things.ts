@@ -155,6 +155,8 @@ export const node: Node = {
   slots: 4,
   slotsSource: 'learned',
   slotsText: 'learned: 4 ran while 2 waited, for 12 s',
+  slotsTextCode: 'slots.proved',
+  slotsTextParams: { slots: 4, waited: 2, seconds: 12, isTrying: false },
   queueAhead: 0,
   giveUpAfterSeconds: null,
   logsKept: null,
@@ -203,7 +205,9 @@ export const pullingNode: Node = {
   username: null,
   hasPassword: false,
   hasToken: true,
-  slotsText: 'reported by the node (max_proc)'
+  slotsText: 'reported by the node (max_proc)',
+  slotsTextCode: 'slots.of_node',
+  slotsTextParams: {}
 }
 
 export const TOKEN = `sdn_${NODE_ID}_${'0'.repeat(64)}`

@@ -126,7 +126,7 @@ export const nodeErrors = {
     const hint = status === 400 ? ' nginx returns this when it requires a client certificate.' : ''
     return `Node ${label} answered ${named(what)} with status ${status}. See the log of the node or its proxy.${hint}`
   },
-  'node_error.refused': ({ label, endpoint, why }: Asked & { why: string }) =>
+  'node_error.refused': ({ label, endpoint, why }: Asked & { why: Words }) =>
     `Node ${label} refused ${endpoint}: ${why || 'no reason given'}`,
   'node_error.too_many_jobs': ({ label, most }: Labelled & { most: number }) =>
     `Node ${label} lists more than ${countOf(most)} jobs, which Scrapdeck does not read. Lower finished_to_keep in its scrapyd.conf, or empty its queue.`,
@@ -199,7 +199,7 @@ export const nodeErrors = {
     `Node ${label} is another engine's: two engines have one address, or one name. Correct engine_address and engine_name.`,
   'node_error.engine_status': ({ label, endpoint, status }: Asked & { status: number }) =>
     `Node ${label} answered ${endpoint} with status ${status}. See the log of that engine.`,
-  'node_error.engine_failed': ({ label, endpoint, why }: Asked & { why: string }) =>
+  'node_error.engine_failed': ({ label, endpoint, why }: Asked & { why: Words }) =>
     `Node ${label} could not do ${endpoint}: ${why}`,
   'node_error.not_engine': ({ label, endpoint }: Asked) =>
     `Node ${label} answered ${endpoint} as no engine does. Do all engines have the same version?`,

@@ -62,7 +62,7 @@ export const problems = {
     external,
     shown
   }: {
-    excess: string | null
+    excess: Words | null
     external: number | null
     shown: number
   }) =>
@@ -73,7 +73,7 @@ export const problems = {
         : [`it lists ${countOf(external)} jobs that Scrapdeck did not start; the first ${countOf(shown)} are shown`])
     ].join('; '),
   'problem_title.engine_not_ready': ({ node }: AtNode) => `${node} cannot run spiders yet`,
-  'problem.engine_not_ready': ({ node, why }: AtNode & { why: string }) => `${node} ${why}`,
+  'problem.engine_not_ready': ({ node, why }: AtNode & { why: Words }) => `${node} ${why}`,
 
   'problem_title.python_missing': () => 'The local node cannot run spiders yet',
   'problem.python_missing': () => 'Python with Scrapy was not found',

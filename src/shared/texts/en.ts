@@ -6,9 +6,13 @@ import { alerts } from './en-alerts.ts'
 import { findings } from './en-findings.ts'
 import { mails } from './en-mails.ts'
 import { nodeErrors } from './en-node-errors.ts'
+import { nodes } from './en-nodes.ts'
+import { plugins } from './en-plugins.ts'
 import { problems } from './en-problems.ts'
 import { reasons } from './en-reasons.ts'
 import { firings } from './en-schedules.ts'
+import { sshProblems } from './en-ssh.ts'
+import { namesErrors } from './errors/names.ts'
 import { type AtNode, type Words, withoutStop } from './parts.ts'
 
 type List = 'running' | 'pending' | 'finished'
@@ -109,6 +113,10 @@ export const en = {
   ...firings,
   ...reasons,
   ...nodeErrors,
+  ...nodes,
+  ...plugins,
+  ...sshProblems,
+  ...namesErrors,
 
   'timeline.queued': ({ source, ...who }: By & { source: Job['source'] }) => `Queued ${QUEUED[source]}${by(who)}`,
   'timeline.queued_by_chain': (of: {
@@ -157,9 +165,9 @@ export const en = {
     `Failed: no node can import version ${version}: ${error}`,
 
   'timeline.sent': ({ node }: AtNode) => `Sent to ${node}`,
-  'timeline.cancelled_by_plugin': ({ plugin, why }: { plugin: string; why: string }) =>
+  'timeline.cancelled_by_plugin': ({ plugin, why }: { plugin: string; why: Words }) =>
     `Cancelled by the plugin ${plugin}: ${why}`,
-  'timeline.held_by_plugin': ({ plugin, why }: { plugin: string; why: string }) =>
+  'timeline.held_by_plugin': ({ plugin, why }: { plugin: string; why: Words }) =>
     `Held by the plugin ${plugin}: ${why}`,
   'timeline.cancelled_before_sending': () => 'Cancelled before it was sent',
   'timeline.not_sent_without_lead': () => 'Not sent: this engine was not certain that it was still the leader',
@@ -271,7 +279,7 @@ export const en = {
     const first = `${node} ${UNAVAILABLE[why]}`
     return matching === 1 ? first : `${first}, and the other nodes${ofNodes(where)} are down or cordoned as well`
   },
-  'waiting.python_not_ready': (of: Where & AtNode & { matching: number; why: string }) => {
+  'waiting.python_not_ready': (of: Where & AtNode & { matching: number; why: Words }) => {
     const { node, matching, why, ...where } = of
     return `${node} ${why}${matching === 1 ? '' : `, and no other node${ofNodes(where)} can take it`}`
   },
@@ -321,7 +329,7 @@ export const en = {
   },
   'limit.logs_kept': ({ node, logs, spider }: AtNode & { logs: number; spider: string }) =>
     `${node} keeps ${logs === 1 ? '1 log' : `${logs} logs`} of a spider: another run of ${spider} would delete the log of a running one`,
-  'waiting.pending_on_node': ({ node, why }: AtNode & { why: string }) => `pending on ${node}: ${why}`,
+  'waiting.pending_on_node': ({ node, why }: AtNode & { why: Words }) => `pending on ${node}: ${why}`,
   'waiting.overlap': ({ spider }: { spider: string }) =>
     `waits until the run of ${spider} with the same arguments ends`,
   'waiting.dependency': (of: { jobId: JobId | null; on: Dependency['on']; others: number }) => {

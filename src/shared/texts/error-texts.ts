@@ -2,6 +2,7 @@ import { accessErrors } from './errors/access.ts'
 import { apiErrors } from './errors/api.ts'
 import { cliErrors } from './errors/cli.ts'
 import { desktopErrors } from './errors/desktop.ts'
+import { namesErrors } from './errors/names.ts'
 import { nodesErrors } from './errors/nodes.ts'
 import { notifyErrors } from './errors/notify.ts'
 import { projectsErrors } from './errors/projects.ts'
@@ -15,6 +16,7 @@ export const errorTexts = {
   ...apiErrors,
   ...cliErrors,
   ...desktopErrors,
+  ...namesErrors,
   ...nodesErrors,
   ...notifyErrors,
   ...projectsErrors,

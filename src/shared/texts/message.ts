@@ -2,6 +2,7 @@ import type { JobId, Waiting } from '../contract/index.ts'
 import { en } from './en.ts'
 import type { errorTexts } from './error-texts.ts'
 import type { Words } from './parts.ts'
+import type { Sentence } from './sentence.ts'
 
 /** The texts of one language. A second language is a file with `const de: Catalogue = { … }`. */
 export type Catalogue = typeof en & typeof errorTexts
@@ -84,6 +85,17 @@ export function writtenAs<Field extends string>(field: Field, message: Message) 
     Record<`${Field}Params`, Message['params']>
 }
 
+/** The message as the text of an error, or as a parameter of one. External texts need no code. */
+export function asSentence(message: Message): Sentence | string {
+  const { text, code, params } = written(message)
+  return code === 'text' ? text : { text, code, params: params as Sentence['params'] }
+}
+
+/** Like `writtenAs`. null: the field is null, and has neither a code nor parameters. */
+export const writtenIfAny = <Field extends string>(field: Field, message: Message | null) =>
+  (message === null ? { [field]: null } : writtenAs(field, message)) as Record<Field, string | null> &
+    Partial<Record<`${Field}Code`, string> & Record<`${Field}Params`, Message['params']>>
+
 const ENCODED = /^\["[a-z_.]+"[,\]]/
 
 /** `["timeline.sent",{"node":"eu-1"}]`. External texts stay as they are. */
@@ -92,6 +104,8 @@ export function encode({ code, params }: Message): string {
   if (code === 'text' && typeof text === 'string' && !ENCODED.test(text)) return text
   return JSON.stringify(isEmpty(params) ? [code] : [code, params])
 }
+
+export const encodeText = (text: Message | string): string => encode(typeof text === 'string' ? plain(text) : text)
 
 /**
  * Decodes a stored text. Spiders can write to some of the files that contain these texts. Everything without the exact

@@ -22,7 +22,7 @@ import {
 import { suggestNear } from '../../../shared/near-matches.ts'
 import { problemOfLimits } from '../../../shared/run-limits.ts'
 import { secretValues, withSecrets } from '../../../shared/secret-values.ts'
-import { say } from '../../../shared/texts/message.ts'
+import { asSentence, say } from '../../../shared/texts/message.ts'
 import type { Fleet } from '../../nodes/fleet.ts'
 import type { Catalog } from '../../projects/catalog.ts'
 import type { Projects } from '../../projects/projects.ts'
@@ -213,7 +213,7 @@ async function checkSize(items: readonly RunItem[], yieldTurn: () => Promise<voi
 /** Throws BAD_INPUT for a run that no kind of node can start. */
 export function refuseUnrunnable(run: Parameters<typeof problemOfRun>[0]): void {
   const why = problemOfRun(run, null)
-  if (why !== null) throw new ScrapdeckError('BAD_INPUT', sentence('api.no_node_can_start', { why }))
+  if (why !== null) throw new ScrapdeckError('BAD_INPUT', sentence('api.no_node_can_start', { why: asSentence(why) }))
 }
 
 /** Throws PROJECT_NOT_FOUND, VERSION_NOT_FOUND or SPIDER_NOT_FOUND. */

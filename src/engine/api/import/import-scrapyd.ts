@@ -190,7 +190,7 @@ async function importInto(
     const { project, version, path } = egg
     const skip = (why: string) => skipIn(count, `${path}: ${why}`)
     const problem = problemOfPathPart(project)
-    if (problem !== null) return skip(`the project's name ${problem}`)
+    if (problem !== null) return skip(`the project's name ${problem.text}`)
     const bytes = await readEgg(path)
     if (typeof bytes === 'string') return skip(bytes)
     const known = projects.catalog.find(project, version)
@@ -281,7 +281,7 @@ async function importInto(
       const endedAtMs = parseScrapydTime(row.endTime)
       const problem = [row.project, row.spider, row.job].map(problemOfPathPart).find((one) => one !== null)
       if (startedAtMs === null || endedAtMs === null || problem !== undefined) {
-        const why = problem ? `a name ${problem}` : 'it has no times'
+        const why = problem ? `a name ${problem.text}` : 'it has no times'
         skipIn(count, `the finished job ${JSON.stringify(row.job)}: ${why}`)
         continue
       }

@@ -74,7 +74,7 @@ export function readPendingJob(row: ScrapydDatabase['pending'][number]): Pending
   if (!isRecord(settings)) return 'its settings are not an object'
   for (const [noun, text] of [['spider', name] as const, ['jobid', _job] as const]) {
     const problem = problemOfPathPart(text)
-    if (problem !== null) return `its ${noun} ${problem}: Scrapyd would have lost it, too`
+    if (problem !== null) return `its ${noun} ${problem.text}: Scrapyd would have lost it, too`
   }
   const [settingTexts, argTexts] = [toTexts(settings), toTexts(args)]
   if (typeof settingTexts === 'string') return `its setting ${settingTexts} is not text`

@@ -49,7 +49,16 @@ describe('a plugin that chooses nodes', () => {
     expect([node.mostRunningAtOnce, other.mostRunningAtOnce]).toEqual([2, 2])
     const elsewhere = ids.find((id) => other.executed.includes(id))!
     const sent = (await store.listTimeline(aJobId(elsewhere))).find(({ kind }) => kind === 'sending')
-    expect(sent!.evidence).toMatchObject({ 'not as near chose': 'the node that it chose cannot take this job now' })
+    expect(sent!).toMatchObject({
+      evidence: {
+        because: expect.stringMatching(/slots free, has the egg$/),
+        'not as near chose': 'the node that it chose cannot take this job now'
+      },
+      evidenceCodes: {
+        because: { code: 'placed.on_free_slot' },
+        'not as near chose': { code: 'choice.node_full' }
+      }
+    })
   })
 
   it('is not called if there is no choice', async ({ node, engine }) => {

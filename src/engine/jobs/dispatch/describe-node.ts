@@ -1,6 +1,6 @@
 import type { Node, NodeRun, PythonState } from '../../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../../shared/ids.ts'
-import { render } from '../../../shared/texts/message.ts'
+import { writtenAs, writtenIfAny } from '../../../shared/texts/message.ts'
 import type { LocalNode } from '../../nodes/local/local-node.ts'
 import { trueTime } from '../../nodes/clock-offset.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
@@ -39,7 +39,7 @@ export function describeNode(
     stuckSinceMs,
     proxyUrl: node.proxyUrl,
     health,
-    problem: problem && render(problem),
+    ...writtenIfAny('problem', problem),
     nodeName,
     running,
     pending,
@@ -53,7 +53,7 @@ export function describeNode(
     hasClientCertificate: stored.clientCertificate !== null,
     slots: capacity.slots,
     slotsSource: capacity.source,
-    slotsText: capacity.text,
+    ...writtenAs('slotsText', capacity.said),
     hasToken: stored.tokenHash !== null,
     runs: runsOn(node, live, local),
     kubernetes: stored.kubernetes,

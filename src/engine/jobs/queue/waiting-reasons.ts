@@ -1,6 +1,6 @@
 import type { Job, JobId, LiveFigures, NodeId, Waiting } from '../../../shared/contract/index.ts'
 import { maskSecrets } from '../../../shared/secret-values.ts'
-import { waitFor } from '../../../shared/texts/message.ts'
+import { type Message, waitFor } from '../../../shared/texts/message.ts'
 import { givenDedupeKey } from '../../storage/dedupe-key.ts'
 import { parseLane } from '../../model/lane.ts'
 import type { StoredJob } from '../../model/records.ts'
@@ -17,7 +17,7 @@ export interface WaitingPlan {
 
 interface PendingOnNode {
   node: string
-  why: string
+  why: Message | string
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { ProjectName, Problem, SourceState } from '../../../shared/contract/index.ts'
-import { plain, say } from '../../../shared/texts/message.ts'
+import { asParam, plain, say } from '../../../shared/texts/message.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import type { SyslogAway } from '../../access/audit/syslog.ts'
 import type { CacheState } from '../../cluster/cache/shared-cache.ts'
@@ -72,7 +72,7 @@ export function unreadyEngineProblems(nodes: readonly FleetNode[]): Problem[] {
         id: `engine-python:${id}`,
         severity: 'error',
         title: say('problem_title.engine_not_ready', { node: name }),
-        text: say('problem.engine_not_ready', { node: name, why }),
+        text: say('problem.engine_not_ready', { node: name, why: asParam(why) }),
         nodeId: id,
         mend: 'edit_node'
       })

@@ -123,7 +123,7 @@ describe('the list of problems', () => {
 
   it('has a node that lists more than is read or shown, with what is left out', () => {
     const running = Array.from({ length: 1_001 }, () => ({}) as never)
-    const node = aFleetNode({ excess: 'more than 2,000 projects', external: { running, pending: [] } })
+    const node = aFleetNode({ excess: plain('more than 2,000 projects'), external: { running, pending: [] } })
     expect(problemsOf({ nodes: [node] })).toMatchObject([
       {
         severity: 'warning',

@@ -1,3 +1,4 @@
+import { inWords } from '../../../shared/testing/in-words.ts'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -204,7 +205,15 @@ describe('the client of a cluster', () => {
     }
     cluster.addPod(NAME, 'pod-1', { phase: 'Pending', conditions: [condition] })
     await client.listJobs()
-    expect(client.whyPending('01JOB')).toBe('Unschedulable: 0/1 nodes: no memory')
+    expect(inWords(client.whyPending('01JOB'))).toBe('Unschedulable: 0/1 nodes: no memory')
+  })
+
+  it('says that a pending pod is fetching its egg, as a code', async () => {
+    await client.schedule(REQUEST)
+    const initContainerStatuses = [{ name: 'egg', state: { running: { startedAt: '2026-01-01T00:00:00Z' } } }]
+    cluster.addPod(NAME, 'pod-1', { phase: 'Pending', initContainerStatuses })
+    await client.listJobs()
+    expect(client.whyPending('01JOB')).toEqual(say('pending.fetching_egg'))
   })
 
   const text = (log: LogRange | null) => Buffer.from(log!.bytes).toString()

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit'
 import type { KubernetesSettings, ProjectName, VersionName } from '../../../shared/contract/index.ts'
-import { type Message, say } from '../../../shared/texts/message.ts'
+import { type Message, plain, say } from '../../../shared/texts/message.ts'
 import { type Clock, sleep } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { LISTED_MAX } from '../list-limits.ts'
@@ -147,10 +147,11 @@ export class KubernetesClient implements NodeClient {
     return snapshot
   }
 
-  whyPending(jobid: string): string | null {
+  whyPending(jobid: string): Message | null {
     for (const run of this.#listed?.runs.values() ?? []) {
       if (run.jobid === jobid && run.state === 'pending') {
-        return run.waiting ?? this.#events.get(run.jobName)?.text ?? null
+        const event = this.#events.get(run.jobName)?.text ?? null
+        return run.waiting ?? (event === null ? null : plain(event))
       }
     }
     return null
@@ -439,7 +440,8 @@ export class KubernetesClient implements NodeClient {
     const { value } = await this.#api.get({ path: `${this.#core}resourcequotas/${quota}` }, signal)
     const parsed = QuotaObject.safeParse(value)
     const found = parsed.success ? slotsOfQuota(parsed.data.status?.hard ?? {}, pod) : null
-    const slots = found === null ? null : { count: found.count, text: `from the ResourceQuota ${quota} (${found.by})` }
+    const slots =
+      found === null ? null : { count: found.count, said: say('slots.of_quota', { quota, field: found.by }) }
     this.#quota = { slots, atMs: nowMs }
     return slots
   }
@@ -537,8 +539,8 @@ function newestEvent({ value }: ApiAnswer): string | null {
 
 function withDelivery(error: NodeError, delivered: 'no' | 'unknown'): NodeError {
   if (error.delivered === delivered) return error
-  const { kind, said, nodeMessage, refusal } = error
-  return new NodeError(kind, said, { delivered, nodeMessage, refusal, cause: error })
+  const { kind, said, nodeSaid, refusal } = error
+  return new NodeError(kind, said, { delivered, nodeMessage: nodeSaid, refusal, cause: error })
 }
 
 const withSlash = (url: string) => (url.endsWith('/') ? url : `${url}/`)

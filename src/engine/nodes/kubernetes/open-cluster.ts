@@ -1,5 +1,5 @@
 import type { ProjectName, VersionName } from '../../../shared/contract/index.ts'
-import { say } from '../../../shared/texts/message.ts'
+import { type Message, say } from '../../../shared/texts/message.ts'
 import { type NodeClient, NodeError, type ScheduleRequest } from '../node-client.ts'
 import { failure } from '../node-failure.ts'
 import { KUBERNETES_TRAITS } from '../node-traits.ts'
@@ -33,7 +33,7 @@ class UnopenedCluster implements NodeClient {
     this.#options = options
   }
 
-  whyPending(jobid: string): string | null {
+  whyPending(jobid: string): Message | null {
     return this.#opened?.whyPending(jobid) ?? null
   }
 

@@ -1,4 +1,5 @@
 import type { NodeAddress } from '../../../shared/contract/index.ts'
+import { writtenAs } from '../../../shared/texts/message.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { healthOf, NodeError } from '../node-client.ts'
@@ -48,7 +49,7 @@ export async function probeCluster(options: {
     if (!(error instanceof NodeError)) throw error
     result.health = healthOf(error)
     result.reachable = result.health === 'unauthorized' || result.health === 'invalid'
-    result.problem = error.message
+    Object.assign(result, writtenAs('problem', error.said))
   } finally {
     await client?.close()
   }

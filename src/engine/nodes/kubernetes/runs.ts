@@ -1,4 +1,4 @@
-import { type Message, say } from '../../../shared/texts/message.ts'
+import { type Message, plain, say } from '../../../shared/texts/message.ts'
 import type { SeenExit, SeenJob } from '../node-client.ts'
 import { INIT_CONTAINER, jobNameOf, MAIN_CONTAINER } from './job-manifest.ts'
 import { type ContainerStatus, type JobObject, type PodObject, type RunNote, runOf } from './objects.ts'
@@ -14,7 +14,7 @@ export interface RunPod {
   startedAt: string | null
   endedAt: string | null
   exit: SeenExit | null
-  waiting: string | null
+  waiting: Message | null
 }
 
 export interface ClusterRun extends RunNote {
@@ -23,7 +23,7 @@ export interface ClusterRun extends RunNote {
   state: 'pending' | 'running' | 'ended' | 'gone'
   /** Oldest first. Two pods mean that Kubernetes started the run twice. */
   pods: RunPod[]
-  waiting: string | null
+  waiting: Message | null
   exit: SeenExit | null
   createdAt: string | null
 }
@@ -78,7 +78,7 @@ function toRun(jobName: string, note: RunNote, job: JobObject | null, found: Pod
   }
   if (first?.isBeingDeleted === true && job === null) return { ...common, state: 'gone', waiting: null, exit: null }
   if (job === null && first === undefined) return { ...common, state: 'gone', waiting: null, exit: null }
-  const waiting = suspended === true ? 'its Job is suspended' : (first?.waiting ?? null)
+  const waiting = suspended === true ? say('pending.suspended') : (first?.waiting ?? null)
   return { ...common, state: 'pending', waiting, exit: null }
 }
 
@@ -139,7 +139,7 @@ function whyPending(
   status: PodObject['status'],
   init: ContainerStatus | undefined,
   main: ContainerStatus | undefined
-): string | null {
+): Message | null {
   const scheduled = status?.conditions?.find(({ type, status: is }) => type === 'PodScheduled' && is === 'False')
   if (scheduled !== undefined) return worded(scheduled.reason, scheduled.message)
   for (const container of [init, main]) {
@@ -148,13 +148,14 @@ function whyPending(
       return worded(waiting.reason, waiting.message)
     }
   }
-  if (init?.state?.running !== undefined) return 'fetching its egg'
+  if (init?.state?.running !== undefined) return say('pending.fetching_egg')
   return null
 }
 
-function worded(reason: string | null | undefined, message: string | null | undefined): string {
+function worded(reason: string | null | undefined, message: string | null | undefined): Message {
   const text = (message ?? '').replace(/\s+/g, ' ').trim().slice(0, 300)
-  return [reason ?? '', text].filter((part) => part !== '').join(': ') || 'no reason given'
+  const said = [reason ?? '', text].filter((part) => part !== '').join(': ')
+  return said === '' ? say('pending.no_reason') : plain(said)
 }
 
 /** Lists every started pod. Two pods of one run are reported like a job that a Scrapyd node lists twice. */

@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { ProjectName, ProjectPython, StartMode, VersionName } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
-import { say } from '../../../shared/texts/message.ts'
+import { asSentence, type Message, messageOf, say } from '../../../shared/texts/message.ts'
 import { CANCEL_WAITS_MS, type CancelWaitsMs, limitWaitsOf } from '../../../shared/run-limits.ts'
 import { LAST_STEP, signalOfStep, stepDue } from '../../../shared/stop-ladder.ts'
 import {
@@ -206,7 +206,7 @@ export class LocalNode implements NodeClient {
     return isolation.problem === null ? isolation.unavailable : null
   }
 
-  whyNotReady(project: ProjectName): string | null {
+  whyNotReady(project: ProjectName): Message | null {
     const found = this.environments.pythonOf(project)
     return found.path === null ? found.waiting : null
   }
@@ -272,7 +272,7 @@ export class LocalNode implements NodeClient {
       const said = say('node_error.local_not_written', { why: (error as Error).message })
       throw failure('reset', said, 'unknown', error)
     }
-    if (!isAccepted) throw refusal(`job '${request.jobid}' was already accepted`)
+    if (!isAccepted) throw refusal(say('run_problem.already_accepted', { jobid: request.jobid }))
     return { jobid: request.jobid }
   }
 
@@ -290,7 +290,7 @@ export class LocalNode implements NodeClient {
 
   async listSpiders(project: ProjectName, version: VersionName, signal?: AbortSignal): Promise<string[]> {
     const source = await this.#parts.source(project, version)
-    if (source === null) throw refusal(`version '${version}' not found`, 'unknown_version')
+    if (source === null) throw refusal(say('run_problem.version_unknown', { version }), 'unknown_version')
     return this.#listSpidersIn(project, source, signal)
   }
 
@@ -335,7 +335,7 @@ export class LocalNode implements NodeClient {
 
   async #listSpidersIn(project: ProjectName, source: RunSource, signal?: AbortSignal): Promise<string[]> {
     const found = await this.environments.checkedPythonOf(project)
-    if (found.path === null) throw new ScrapdeckError('PYTHON_MISSING', found.problem)
+    if (found.path === null) throw new ScrapdeckError('PYTHON_MISSING', asSentence(found.problem))
     const closing = this.#closing.signal
     return listSpiders({
       ...this.#parts,
@@ -360,9 +360,9 @@ export class LocalNode implements NodeClient {
     try {
       source = await this.#parts.source(project, version)
     } catch (error) {
-      throw refusal(`the egg of ${project}, version ${version}, cannot be read: ${(error as Error).message}`)
+      throw refusal(say('run_problem.egg_unreadable', { project, version, why: (error as Error).message }))
     }
-    if (source === null) throw refusal(`version '${version}' not found`, 'unknown_version')
+    if (source === null) throw refusal(say('run_problem.version_unknown', { version }), 'unknown_version')
     return source
   }
 
@@ -390,13 +390,15 @@ function pythonsInUse(runs: RunList): string[] | null {
 function refuseBadNames(run: RunNames): void {
   for (const [noun, name] of Object.entries({ project: run.project, spider: run.spider, jobid: run.jobid })) {
     const problem = problemOfPathPart(name)
-    if (problem) throw refusal(`the ${noun} ${JSON.stringify(name)} ${problem}`)
+    if (problem === null) continue
+    const fault = messageOf(problem)
+    throw refusal(say('run_problem.name_unusable', { noun, name: JSON.stringify(name), fault }))
   }
 }
 
-export function refusal(nodeMessage: string, refusal: RefusalKind = 'other'): NodeError {
-  const said = say('node_error.local_rejected', { why: nodeMessage })
-  return new NodeError('refused', said, { delivered: 'no', nodeMessage, refusal })
+export function refusal(why: Message | string, refusal: RefusalKind = 'other'): NodeError {
+  const said = say('node_error.local_rejected', { why })
+  return new NodeError('refused', said, { delivered: 'no', nodeMessage: why, refusal })
 }
 
 function toSeenJob(run: Run, watch: Pick<RunWatch, 'endOf'>): SeenJob {

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { z } from 'zod'
 import type { ProjectName, ProjectPython, VersionName } from '../../../shared/contract/index.ts'
 import { problemOfJsonText } from '../../../shared/json-text.ts'
-import { say } from '../../../shared/texts/message.ts'
+import { asParam, mapStrings, type Message, say } from '../../../shared/texts/message.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 import {
   EggAnswer,
@@ -16,8 +16,11 @@ import {
   type HostedOperation,
   type HostedOutput,
   fromSentJob,
+  fromSentNotReady,
   NO_FILE,
-  type RunFile
+  type NotReady,
+  type RunFile,
+  saidInFailure
 } from './messages.ts'
 import { type Clock, sleep } from '../../runtime/clock.ts'
 import { NODE_HEADER, PEER_HEADER } from '../../runtime/peer-header.ts'
@@ -85,6 +88,7 @@ const FAILURE_MAX_BYTES = 200_000
  * character can take several bytes.
  */
 const PYTHONS_MAX_CHARACTERS = 1_000_000
+const WHY_MAX = 500
 
 /** The local node of another engine (hosted-node.ts), as the leader uses it. The engine's address can change. */
 export class EngineNode implements NodeClient {
@@ -93,7 +97,7 @@ export class EngineNode implements NodeClient {
   readonly #closing = new AbortController()
   /** `news` is separate so that its long requests do not delay others. */
   #connections: { place: EnginePlace; all: Connection; news: Connection } | null = null
-  #notReady = { others: null as string | null, projects: new Map<string, string>() }
+  #notReady: NotReady = { others: null, projects: new Map() }
   #read: {
     before: [ProjectName, ProjectPython][]
     pythons: [ProjectName, ProjectPython][]
@@ -112,11 +116,11 @@ export class EngineNode implements NodeClient {
     return this.#options.takesJobs ? this : null
   }
 
-  whyNotReady(project: ProjectName): string | null {
-    if (!this.#options.takesJobs) return 'is kept for its former runs; new ones go to the nodes of the engines'
+  whyNotReady(project: ProjectName): Message | null {
+    if (!this.#options.takesJobs) return say('not_ready.kept_for_former_runs')
     const python = this.#options.pythonOf(project)
     const sent = this.#sent.get(project)
-    if (!isDeepStrictEqual(python, sent ?? DEFAULT_PYTHON)) return `does not know yet which Python ${project} uses`
+    if (!isDeepStrictEqual(python, sent ?? DEFAULT_PYTHON)) return say('not_ready.python_not_told', { project })
     return sent === undefined ? this.#notReady.others : (this.#notReady.projects.get(project) ?? null)
   }
 
@@ -129,7 +133,7 @@ export class EngineNode implements NodeClient {
     // If the node restarts, the next request sends the Pythons again.
     this.#sentTag = output.hasPythons ? pythonsTag : ''
     this.#sent = new Map(output.hasPythons ? pythons : [])
-    this.#notReady = { ...output.notReady, projects: new Map(output.notReady.projects) }
+    this.#notReady = fromSentNotReady(output.notReady)
     if (!output.hasPythons) this.#released = ''
     const { pending, running, finished, nodeName } = output
     return {
@@ -137,7 +141,7 @@ export class EngineNode implements NodeClient {
       running,
       finished,
       nodeName: nodeName === null ? null : showUnseen(nodeName),
-      slots: { count: output.slots, text: 'reported by its engine' },
+      slots: { count: output.slots, said: say('slots.of_engine') },
       ...dateOf(head, askedAtMs, clock.nowMs())
     }
   }
@@ -334,10 +338,13 @@ export class EngineNode implements NodeClient {
       const error = failure(gateway ?? 'http', said, isUndone ? 'no' : 'unknown')
       return gateway === null ? error : fromProxy(error)
     }
-    const { kind, delivered, nodeMessage, refusal } = sent
+    const { kind, delivered, refusal } = sent
+    const { said: saidThere, nodeSaid } = saidInFailure(sent)
     const code = kind === 'refused' ? 'node_error.refused' : 'node_error.engine_failed'
-    const said = say(code, { label, endpoint, why: showUnseen(sent.message.slice(-500)) })
-    return new NodeError(kind, said, { delivered, nodeMessage, refusal })
+    const isLong = sent.message.length > WHY_MAX
+    const why = isLong ? showUnseen(sent.message.slice(-WHY_MAX)) : asParam(mapStrings(saidThere, showUnseen))
+    const said = say(code, { label, endpoint, why })
+    return new NodeError(kind, said, { delivered, nodeMessage: nodeSaid, refusal })
   }
 
   #parse<T>(schema: z.ZodType<T>, answer: Buffer | string, endpoint: string): T {

@@ -6,6 +6,7 @@ import type { Readable } from 'node:stream'
 import type { ProjectName, ProjectPython } from '../../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
 import { sentence } from '../../../shared/texts/errors/nodes.ts'
+import type { Message } from '../../../shared/texts/message.ts'
 import type { LogRange } from '../node-client.ts'
 import { type Clock, sleep } from '../../runtime/clock.ts'
 import { makePrivateDirectory } from '../../runtime/private-directory.ts'
@@ -19,7 +20,8 @@ import {
   type HostedOutput,
   ProjectPythons,
   type RunFile,
-  toSentJob
+  toSentJob,
+  toSentNotReady
 } from './messages.ts'
 import { isAlive, readStartTime } from '../../runtime/process-identity.ts'
 
@@ -29,7 +31,6 @@ import { isAlive, readStartTime } from '../../runtime/process-identity.ts'
  */
 const FILES_KEPT = 5
 const NEWS_LIMIT_MS = 20_000
-const WORDS_MAX = 2_000
 const PYTHONS_FILE = 'hosted-pythons.json'
 const SavedPythons = z.object({ pythons: ProjectPythons, pythonsTag: z.string() })
 
@@ -131,9 +132,9 @@ export class HostedNode implements HostedAnswers {
       this.#node.environments.refresh()
     }
     const { pending, running, finished } = await this.#node.daemonStatus()
-    const notReady = [...orders.pythons.keys()].flatMap((project): [ProjectName, string][] => {
+    const notReady = [...orders.pythons.keys()].flatMap((project): [ProjectName, Message][] => {
       const why = this.#node.whyNotReady(project)
-      return why === null ? [] : [[project, why.slice(0, WORDS_MAX)]]
+      return why === null ? [] : [[project, why]]
     })
     return {
       pending,
@@ -142,10 +143,7 @@ export class HostedNode implements HostedAnswers {
       nodeName: hostname(),
       slots: slots ?? orders.ownSlots,
       hasPythons: orders.pythonsTag === pythonsTag,
-      notReady: {
-        others: this.#node.whyNotReady('' as ProjectName)?.slice(0, WORDS_MAX) ?? null,
-        projects: notReady
-      }
+      notReady: toSentNotReady({ others: this.#node.whyNotReady('' as ProjectName), projects: new Map(notReady) })
     }
   }
 

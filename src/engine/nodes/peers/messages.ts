@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ProjectPython, RunEnvironment, RunLimits } from '../../../shared/contract/settings.ts'
 import { ProjectName, VersionName } from '../../../shared/contract/ids.ts'
 import { NodeError } from '../node-client.ts'
-import { decode, encode, plain, render } from '../../../shared/texts/message.ts'
+import { asParam, decode, encode, encodeText, type Message, plain, render } from '../../../shared/texts/message.ts'
 import type { SeenJob as SeenByNode } from '../node-client.ts'
 
 /**
@@ -66,9 +66,46 @@ export function fromSentJob({ exit, ...job }: SentJob): SeenByNode {
   if (exit === null) return { ...job, exit }
   const { limit: text, limitMessage, ...end } = exit
   if (!text) return { ...job, exit: { ...end, limit: null } }
-  const message = limitMessage === undefined ? plain(text) : decode(limitMessage)
-  // A later version may have more codes. The text says the same.
-  return { ...job, exit: { ...end, limit: render(message) === text ? message : plain(text) } }
+  return { ...job, exit: { ...end, limit: messageFor(text, limitMessage, LIMIT_TEXT_MAX) } }
+}
+
+const NOT_READY_TEXT_MAX = 2_000
+/** As in NodeClient.whyNotReady. `projects`: those with their own Python. */
+const SentNotReady = z.object({
+  others: z.string().max(NOT_READY_TEXT_MAX).nullable(),
+  projects: z.array(z.tuple([Name, z.string()])),
+  /** Encoded; '' stands for `others`. Older engines send and read only the texts. */
+  messages: z.array(z.tuple([z.string(), z.string()])).optional()
+})
+
+export interface NotReady {
+  others: Message | null
+  projects: ReadonlyMap<string, Message>
+}
+
+export function toSentNotReady({ others, projects }: NotReady): z.infer<typeof SentNotReady> {
+  const text = (message: Message) => render(message).slice(0, NOT_READY_TEXT_MAX)
+  const all: [string, Message][] = [...projects, ...(others === null ? [] : [['', others] as [string, Message]])]
+  return {
+    others: others && text(others),
+    projects: [...projects].map(([project, message]) => [project, text(message)]),
+    messages: all.map(([project, message]) => [project, encode(message)])
+  }
+}
+
+export function fromSentNotReady({ others, projects, messages }: z.infer<typeof SentNotReady>): NotReady {
+  const sent = new Map(messages)
+  const read = (project: string, text: string) => messageFor(text, sent.get(project), NOT_READY_TEXT_MAX)
+  return {
+    others: others === null ? null : read('', others),
+    projects: new Map(projects.map(([project, text]) => [project, read(project, text)]))
+  }
+}
+
+/** A later version may have more codes. The text, which can be cut, says the same. */
+function messageFor(text: string, encoded: string | undefined, textMax: number): Message {
+  const message = encoded === undefined ? plain(text) : decode(encoded)
+  return render(message).slice(0, textMax) === text ? message : plain(text)
 }
 
 export const RunFile = z.object({
@@ -99,8 +136,7 @@ export const HOSTED_OPERATIONS = {
       nodeName: z.string().max(500).nullable(),
       slots: Count,
       hasPythons: z.boolean(),
-      /** As in NodeClient.whyNotReady. `projects`: those with their own Python. */
-      notReady: z.object({ others: z.string().max(2_000).nullable(), projects: z.array(z.tuple([Name, z.string()])) })
+      notReady: SentNotReady
     })
   },
   jobs: { input: Nothing, output: z.object({ pending: Seen, running: Seen, finished: Seen }) },
@@ -159,6 +195,9 @@ export const HostedFailure = z.object({
     message: z.string().max(WORDS_MAX),
     delivered: z.enum(['no', 'unknown']),
     nodeMessage: z.string().max(WORDS_MAX).nullable(),
+    /** `message` and `nodeMessage`, encoded. Older engines send and read only the texts. */
+    said: z.string().max(WORDS_MAX).optional(),
+    nodeSaid: z.string().max(WORDS_MAX).optional(),
     refusal: z
       .enum([
         ...(['unknown_project', 'unknown_version', 'unknown_spider', 'bad_egg', 'import_failed'] as const),
@@ -169,10 +208,27 @@ export const HostedFailure = z.object({
 })
 export type HostedFailure = z.infer<typeof HostedFailure>['failure']
 
+/** Longer texts are cut, and their codes are not sent. */
+function encodedIfShort(
+  name: 'said' | 'nodeSaid',
+  said: Message | string | null
+): { said?: string; nodeSaid?: string } {
+  const encoded = said === null ? '' : encodeText(said)
+  return encoded === '' || encoded.length > WORDS_MAX ? {} : { [name]: encoded }
+}
+
+/** The message and the node's own one of a failure, with their codes if the other engine sent them. */
+export function saidInFailure({ message, nodeMessage, said, nodeSaid }: HostedFailure) {
+  return {
+    said: messageFor(message, said, WORDS_MAX),
+    nodeSaid: nodeMessage === null ? null : asParam(messageFor(nodeMessage, nodeSaid, WORDS_MAX))
+  }
+}
+
 /** null: a different error, which only this engine can explain. */
 export function failureOf(error: unknown): HostedFailure | null {
   if (!(error instanceof NodeError)) return null
-  const { message, delivered, nodeMessage, refusal } = error
+  const { message, said, delivered, nodeMessage, nodeSaid, refusal } = error
   const kind = error.kind === 'refused' || error.kind === 'aborted' ? error.kind : 'reset'
   const end = (text: string) => text.slice(-WORDS_MAX)
   return {
@@ -180,6 +236,8 @@ export function failureOf(error: unknown): HostedFailure | null {
     message: end(message),
     delivered,
     nodeMessage: nodeMessage === null ? null : end(nodeMessage),
+    ...encodedIfShort('said', said),
+    ...encodedIfShort('nodeSaid', nodeSaid),
     refusal
   }
 }

@@ -3,7 +3,7 @@ import pLimit from 'p-limit'
 import type { AttemptState, ProjectName, VersionName } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { sentence } from '../../../shared/texts/errors/nodes.ts'
-import { say } from '../../../shared/texts/message.ts'
+import { type Message, say } from '../../../shared/texts/message.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 import type { EggToSend } from '../../projects/projects.ts'
 import { BoundedSet } from '../../runtime/bounded.ts'
@@ -187,7 +187,7 @@ export class PullingNode implements NodeClient {
     const problem = problemOfRun(request, this.traits)
     if (problem !== null) throw this.#refusal(problem, 'unrunnable')
     const egg = this.#options.eggOf(project, version)
-    if (egg === null) throw this.#refusal(`there is no egg of ${project}, version ${version}`, 'other')
+    if (egg === null) throw this.#refusal(say('run_problem.no_egg', { project, version }), 'other')
     const { sha256, sizeBytes } = egg
     const offer: Offer = {
       project,
@@ -590,9 +590,9 @@ export class PullingNode implements NodeClient {
     return failure('http', said, 'unknown')
   }
 
-  #refusal(nodeMessage: string, refusal: RefusalKind): NodeError {
-    const said = say('node_error.pulling_rejected', { node: this.name, why: nodeMessage })
-    return new NodeError('refused', said, { delivered: 'no', nodeMessage, refusal })
+  #refusal(why: Message | string, refusal: RefusalKind): NodeError {
+    const said = say('node_error.pulling_rejected', { node: this.name, why })
+    return new NodeError('refused', said, { delivered: 'no', nodeMessage: why, refusal })
   }
 }
 

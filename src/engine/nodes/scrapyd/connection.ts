@@ -4,6 +4,7 @@ import { type Client, type Dispatcher, errors } from 'undici'
 import type { Clock } from '../../runtime/clock.ts'
 import { isScrapdeckError } from '../../../shared/errors.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
+import { saidOf } from '../../runtime/said-error.ts'
 import type { ChannelRefused } from '../ssh/ssh-streams.ts'
 import { PLAIN_BODIES, unwantedEncoding } from '../../runtime/plain-bodies.ts'
 import type { NodeProgram } from '../../../shared/texts/en-node-errors.ts'
@@ -197,8 +198,7 @@ export function createConnection(options: {
     const code = errorCode(error)
     if (begun) {
       if (code === 'SSH_LOST') {
-        const why = (error as Error).message
-        return failure('reset', say('node_error.ssh_lost', { label, why }), 'unknown', error)
+        return failure('reset', say('node_error.ssh_lost', { label, why: saidOf(error) }), 'unknown', error)
       }
       if (error instanceof errors.HTTPParserError || code === 'UND_ERR_HEADERS_OVERFLOW') {
         return failure('not_scrapyd', say('node_error.not_http', { label }), 'unknown', error)
@@ -306,7 +306,7 @@ function whyUnreachable(code: string, unreached: Unreached): Message {
       return say('node_error.name_unresolved', { ...hop, at: firstHop.at.replace(/:\d+$/, '') })
     case 'SSH_DOWN':
     case 'SSH_LOST':
-      return say('node_error.ssh_down', { label, why: (error as Error).message })
+      return say('node_error.ssh_down', { label, why: saidOf(error) })
     case 'SSH_TIMEOUT':
       return say('node_error.ssh_timeout', { ...hop, host })
     case 'SSH_REFUSED':

@@ -1,6 +1,7 @@
 import type { NodeAddress, ProbeResult } from '../../../shared/contract/index.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
+import { writtenAs } from '../../../shared/texts/message.ts'
 import { splitAddress } from '../../../shared/ssh-address.ts'
 import { healthOf, NodeError } from '../node-client.ts'
 import { checkCertificates } from './certificates.ts'
@@ -82,7 +83,7 @@ export async function probeNode(options: {
     if (!(error instanceof NodeError)) throw error
     result.health = healthOf(error)
     result.reachable ||= result.health === 'unauthorized' || result.health === 'invalid'
-    result.problem = error.message
+    Object.assign(result, writtenAs('problem', error.said))
     // The node does require a password, so the warning is wrong.
     if (result.health === 'unauthorized') result.warnings = result.warnings.filter((one) => one !== NO_PASSWORD)
   } finally {

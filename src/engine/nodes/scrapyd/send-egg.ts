@@ -39,10 +39,10 @@ export async function sendEgg(
     const isRefusal = error instanceof NodeError && error.kind === 'refused'
     if (!isRefusal || storedNothing(error.nodeMessage ?? '')) throw error
     const became = await removeRefused(parts, project, version, wasThere, signal)
-    const { said, delivered, nodeMessage, refusal } = error
+    const { said, delivered, nodeSaid, refusal } = error
     throw new NodeError('refused', say('node_error.egg_refused', { refusal: asParam(said), became, version }), {
       delivered,
-      nodeMessage,
+      nodeMessage: nodeSaid,
       refusal,
       cause: error
     })

@@ -3,6 +3,8 @@ import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { SshHost } from '../../../shared/ssh-address.ts'
+import { say } from '../../../shared/texts/message.ts'
+import { SaidError, saidOf } from '../../runtime/said-error.ts'
 import { type Clock, sleep } from '../../runtime/clock.ts'
 import { SshStreams } from './ssh-streams.ts'
 import { sshArguments } from './ssh-arguments.ts'
@@ -15,11 +17,11 @@ export interface SshMaster {
   stop(): Promise<void>
 }
 
-export class SshFailed extends Error {
+export class SshFailed extends SaidError {
   readonly problem: SshProblem
 
   constructor(problem: SshProblem) {
-    super(problem.text)
+    super(problem.said)
     this.problem = problem
   }
 }
@@ -78,7 +80,7 @@ async function masterOf(
   const channels = new SshStreams(socket)
   const ended = child.ended.then((end) => {
     const problem = problemOf(host, { ...end, isLate: false, program })
-    channels.close(new Error(problem.text))
+    channels.close(new SaidError(problem.said))
     return problem
   })
   // ssh is useless without the socket.
@@ -87,9 +89,8 @@ async function masterOf(
     await channels.ready
   } catch (error) {
     await child.stop()
-    const { ends, text } = await ended
-    const why = error instanceof Error ? error.message : text
-    throw new SshFailed({ ends, text: `the SSH client of this machine cannot be used: ${why}. ${text}` })
+    const { ends, said } = await ended
+    throw new SshFailed({ ends, said: say('ssh.client_unusable', { why: saidOf(error), end: said }) })
   }
   child.forgetStderr()
   return { channels, ended, stop: () => child.stop() }

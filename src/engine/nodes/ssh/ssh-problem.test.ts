@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { render } from '../../../shared/texts/message.ts'
 import { retryDelayMs, problemOf } from './ssh-problem.ts'
 import { sshArguments } from './ssh-arguments.ts'
 
@@ -53,20 +54,21 @@ test.each([
   ['', '(ssh ended)', 'by itself']
 ])('%j is explained', (stderr, words, ends) => {
   const problem = problemOf(HOST, endWith(stderr))
-  expect(problem.text).toContain(words)
+  expect(render(problem.said)).toContain(words)
   expect(problem.ends).toBe(ends)
 })
 
 test('a missing ssh program is distinguished from a failed one, and from one that still waits', () => {
-  expect(problemOf(HOST, endWith('sh: 1: ssh: not found', { exitCode: 127 })).text).toContain('OpenSSH is needed')
-  expect(problemOf(HOST, endWith('', { exitCode: null, isLate: true })).text).toContain('not ready in time')
+  const saidAfter = (end: ReturnType<typeof endWith>) => render(problemOf(HOST, end).said)
+  expect(saidAfter(endWith('sh: 1: ssh: not found', { exitCode: 127 }))).toContain('OpenSSH is needed')
+  expect(saidAfter(endWith('', { exitCode: null, isLate: true }))).toContain('not ready in time')
 })
 
 test('whatever a server writes, the message is short, visible and a sentence', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 2_000 }), (text) => {
       for (const stderr of [text, `ssh: connect to host ${text}`, `x@${text}: Permission denied (${text}).`]) {
-        const problem = problemOf(HOST, endWith(stderr)).text
+        const problem = render(problemOf(HOST, endWith(stderr)).said)
         expect(problem.length).toBeLessThan(1_500)
         expect(problem).not.toMatch(/[\u0000-\u001f\u007f\u202e]/)
         expect(problem).toMatch(/\.$/)

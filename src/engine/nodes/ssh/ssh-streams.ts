@@ -1,4 +1,5 @@
 import { Duplex } from 'node:stream'
+import { plain, say } from '../../../shared/texts/message.ts'
 import {
   adjustMessage,
   type ChannelMessage,
@@ -11,6 +12,7 @@ import {
   readMessage,
   shortMessage
 } from './mux-messages.ts'
+import { SaidError, saidOf } from '../../runtime/said-error.ts'
 
 /** The maximum number of received but unread bytes per connection. */
 const WINDOW_BYTES = 1_048_576
@@ -50,7 +52,7 @@ export class SshStreams {
       for (const go of waiting) go()
     })
     socket.on('error', (error) => this.close(error))
-    socket.on('close', () => this.close(new Error('the SSH connection ended')))
+    socket.on('close', () => this.close(new SaidError(say('ssh.connection_ended'))))
     socket.write(greeting())
   }
 
@@ -97,7 +99,7 @@ export class SshStreams {
 
   #receive(piece: Buffer): void {
     const frames = this.#frames.read(piece)
-    if (frames === null) return this.close(new Error('the SSH client sent something that is not its protocol'))
+    if (frames === null) return this.close(new SaidError(say('ssh.client_strange')))
     for (const frame of frames) {
       if (this.#ended !== null) return
       if (this.#isReady) this.#handle(readMessage(frame))
@@ -106,20 +108,21 @@ export class SshStreams {
   }
 
   #greet(answer: ReturnType<typeof readGreeting>): void {
-    if (answer === 'other') return this.close(new Error('this OpenSSH cannot share its connection (it is before 7.4)'))
+    if (answer === 'other') return this.close(new SaidError(say('ssh.client_old')))
     if (answer === 'hello') return
     this.#isReady = true
     this.#ready.resolve()
   }
 
   #handle(message: ChannelMessage | null): void {
-    if (message === null) return this.close(new Error('the SSH client sent something that is not its protocol'))
+    if (message === null) return this.close(new SaidError(say('ssh.client_strange')))
     if (message.kind !== 'other') this.#channels.get(message.id)?.handle(message)
   }
 }
 
 function lost(cause: Error): Error {
-  return Object.assign(new Error(cause.message, { cause }), { code: 'SSH_LOST' })
+  const said = saidOf(cause)
+  return new SaidError(typeof said === 'string' ? plain(said) : said, { code: 'SSH_LOST', cause })
 }
 
 interface Wire {

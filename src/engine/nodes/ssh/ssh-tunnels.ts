@@ -1,5 +1,6 @@
 import pLimit from 'p-limit'
 import { nameOfSshHost, type SshHost } from '../../../shared/ssh-address.ts'
+import { type Message, say, writtenAs } from '../../../shared/texts/message.ts'
 import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Random } from '../../runtime/random.ts'
@@ -47,8 +48,8 @@ export class SshTunnels {
     const key = nameOfSshHost(host)
     let entry = this.#entries.get(key)
     if (entry === undefined) {
-      if (this.#isStopped) return without(key, 'Scrapdeck is stopping.')
-      if (this.#entries.size >= HOSTS_MAX) return without(key, `${HOSTS_MAX} SSH hosts are in use, which is the limit.`)
+      if (this.#isStopped) return without(key, say('ssh.scrapdeck_stopping'))
+      if (this.#entries.size >= HOSTS_MAX) return without(key, say('ssh.too_many_hosts', { most: HOSTS_MAX }))
       entry = { tunnel: this.#open(host), uses: 0, leaving: null }
       this.#entries.set(key, entry)
     }
@@ -98,10 +99,10 @@ export class SshTunnels {
   }
 }
 
-function without(host: string, problem: string): TunnelUse {
+function without(host: string, problem: Message): TunnelUse {
   return {
     open: () => Promise.reject(new TunnelDown(problem)),
-    status: () => ({ host, state: 'down', sinceMs: 0, problem, retryAtMs: null }),
+    status: () => ({ host, state: 'down', sinceMs: 0, retryAtMs: null, ...writtenAs('problem', problem) }),
     watch: () => () => {},
     whyWaiting: () => null,
     settled: async () => {},

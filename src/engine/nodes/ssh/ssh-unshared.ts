@@ -1,5 +1,7 @@
 import { Duplex, type Readable } from 'node:stream'
+import { say } from '../../../shared/texts/message.ts'
 import type { Clock } from '../../runtime/clock.ts'
+import { SaidError } from '../../runtime/said-error.ts'
 import { sleep } from '../../runtime/clock.ts'
 import { ChannelRefused } from './ssh-streams.ts'
 import { sshArguments } from './ssh-arguments.ts'
@@ -79,5 +81,5 @@ async function hasLogged(
 function refusalOf(stderr: string): Error {
   const [, kind = '', text = ''] = /open failed: ([a-z ]+)(?:: ([^\r\n]*))?/.exec(stderr) ?? []
   if (kind !== '') return new ChannelRefused(kind.startsWith('administratively') ? 1 : 2, text || kind)
-  return Object.assign(new Error('a login for this connection failed. Try again.'), { code: 'SSH_DOWN' })
+  return new SaidError(say('ssh.second_login_failed'), { code: 'SSH_DOWN' })
 }

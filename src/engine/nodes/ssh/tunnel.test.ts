@@ -1,13 +1,14 @@
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
+import { render, say } from '../../../shared/texts/message.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
 import { SshFailed, type SshMaster } from './ssh-master.ts'
 import type { SshProblem } from './ssh-problem.ts'
 import { Tunnel } from './tunnel.ts'
 
-const NOW: SshProblem = { ends: 'by itself', text: 'no SSH server listens there.' }
-const HAND: SshProblem = { ends: 'by hand', text: 'the host key is not known.' }
+const NOW: SshProblem = { ends: 'by itself', said: say('ssh.nothing_listens', { host: 'bastion', port: '22' }) }
+const HAND: SshProblem = { ends: 'by hand', said: say('ssh.key_revoked', { host: 'bastion' }) }
 const never = new AbortController().signal
 
 function aTunnel() {
@@ -50,12 +51,15 @@ function aTunnel() {
 test('requests wait for the first attempt, and fail at once after it failed', async () => {
   const { tunnel, fail } = aTunnel()
   const first = tunnel.open('10.0.0.5', 6800, never)
-  expect(tunnel.whyWaiting()).toContain('is not ready yet')
-  const failed = expect(first).rejects.toThrow(NOW.text)
+  expect(tunnel.whyWaiting()).toEqual(say('ssh.connecting', { host: 'bastion' }))
+  const failed = expect(first).rejects.toThrow(render(NOW.said))
   await fail()
   await failed
   expect(tunnel.whyWaiting()).toBe(null)
-  await expect(tunnel.open('10.0.0.5', 6800, never)).rejects.toMatchObject({ code: 'SSH_DOWN', message: NOW.text })
+  await expect(tunnel.open('10.0.0.5', 6800, never)).rejects.toMatchObject({
+    code: 'SSH_DOWN',
+    message: render(NOW.said)
+  })
 })
 
 test('a waiting request ends with its signal', async () => {
@@ -75,7 +79,7 @@ test('attempts get less frequent, and requests in between report the newest prob
     while (attempts.length === count) await clock.advanceBy(500)
     times.push(clock.monotonicMs() - before)
     expect(tunnel.status().state).toBe('connecting')
-    await expect(tunnel.open('x', 1, never)).rejects.toThrow(NOW.text)
+    await expect(tunnel.open('x', 1, never)).rejects.toThrow(render(NOW.said))
     await fail()
   }
   expect(times).toEqual([1_000, 2_000, 4_000, 8_000, 16_000])
@@ -100,7 +104,13 @@ test('a connection that lasted resets the wait', async () => {
   const breaks = await connect()
   await clock.advanceBy(60_000)
   await breaks()
-  expect(tunnel.status()).toMatchObject({ state: 'down', problem: NOW.text, retryAtMs: clock.nowMs() + 1_000 })
+  expect(tunnel.status()).toMatchObject({
+    state: 'down',
+    problem: render(NOW.said),
+    problemCode: 'ssh.nothing_listens',
+    problemParams: { host: 'bastion', port: '22' },
+    retryAtMs: clock.nowMs() + 1_000
+  })
 })
 
 test('a problem that only a person can solve is tried rarely, or on request', async () => {
@@ -122,7 +132,7 @@ test('after the computer slept, the first request connects again', async () => {
   const { tunnel, clock, attempts, connect, fail } = aTunnel()
   await fail(HAND)
   clock.jumpWallBy(3_600_000)
-  await expect(tunnel.open('x', 1, never)).rejects.toThrow(HAND.text)
+  await expect(tunnel.open('x', 1, never)).rejects.toThrow(render(HAND.said))
   expect(attempts.length).toBe(2)
   await connect()
   await tunnel.open('x', 1, never)
@@ -145,5 +155,5 @@ test('a stopped tunnel does not connect any more, and waiting requests fail', as
   await tunnel.stop()
   await clock.advanceBy(3_600_000)
   expect(attempts.length).toBe(1)
-  await expect(tunnel.open('x', 1, never)).rejects.toThrow(NOW.text)
+  await expect(tunnel.open('x', 1, never)).rejects.toThrow(render(NOW.said))
 })

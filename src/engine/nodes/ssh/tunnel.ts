@@ -1,6 +1,8 @@
 import type { Duplex } from 'node:stream'
 import type { NodeTunnel } from '../../../shared/contract/index.ts'
 import { nameOfSshHost, type SshHost } from '../../../shared/ssh-address.ts'
+import { type Message, render, say, writtenIfAny } from '../../../shared/texts/message.ts'
+import { SaidError } from '../../runtime/said-error.ts'
 import { type Clock, type Timer, unlessAborted } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Random } from '../../runtime/random.ts'
@@ -8,7 +10,7 @@ import { retryDelayMs, type SshProblem } from './ssh-problem.ts'
 import { SshFailed, type SshMaster } from './ssh-master.ts'
 
 /** There is no connection to the SSH host. The message is phrased to follow "cannot be reached: ". */
-export class TunnelDown extends Error {
+export class TunnelDown extends SaidError {
   readonly code = 'SSH_DOWN'
 }
 
@@ -59,7 +61,13 @@ export class Tunnel {
     const { name } = this.#state
     const retryAtMs = this.#state.name === 'down' ? this.#state.retryAtMs : null
     const state = name === 'stopped' ? 'down' : name
-    return { host: this.#name, state, sinceMs: this.#sinceMs, problem: this.#problem?.text ?? null, retryAtMs }
+    return {
+      host: this.#name,
+      state,
+      sinceMs: this.#sinceMs,
+      retryAtMs,
+      ...writtenIfAny('problem', this.#problem?.said ?? null)
+    }
   }
 
   watch(listener: () => void): () => void {
@@ -68,9 +76,9 @@ export class Tunnel {
   }
 
   /** Why requests wait. null: they do not wait. */
-  whyWaiting(): string | null {
+  whyWaiting(): Message | null {
     if (this.#state.name !== 'connecting' || this.#problem !== null) return null
-    return `the SSH connection to ${this.#name} is not ready yet. Scrapdeck is still connecting.`
+    return say('ssh.connecting', { host: this.#name })
   }
 
   /** Opens a TCP connection from the SSH host. Rejects with TunnelDown, ChannelRefused, or the reason of `signal`. */
@@ -79,7 +87,7 @@ export class Tunnel {
     if (this.#state.name === 'down' && this.#parts.clock.nowMs() >= this.#state.retryAtMs) this.#connect()
     await this.settled(signal)
     if (this.#state.name === 'up') return this.#state.master.channels.open(host, port, signal)
-    throw new TunnelDown(this.#problem?.text ?? `the SSH connection to ${this.#name} is closed.`)
+    throw new TunnelDown(this.#problem?.said ?? say('ssh.stopped', { host: this.#name }))
   }
 
   /** Resolves when the first attempt has succeeded or failed. Rejects with the reason of `signal`. */
@@ -99,7 +107,7 @@ export class Tunnel {
     const state = this.#state
     if (state.name === 'stopped') return
     this.#state = { name: 'stopped' }
-    this.#stopping.abort(new TunnelDown(`the SSH connection to ${this.#name} is closed.`))
+    this.#stopping.abort(new TunnelDown(say('ssh.stopped', { host: this.#name })))
     if (state.name === 'down') state.timer.cancel()
     if (state.name === 'connecting') await state.attempt
     if (state.name === 'up') await state.master.stop()
@@ -136,8 +144,9 @@ export class Tunnel {
   #failed(problem: SshProblem): void {
     const { clock, random, logger } = this.#parts
     this.#failures += 1
-    if (this.#problem?.text !== problem.text)
-      logger.warn({ sshHost: this.#name, problem: problem.text }, 'no SSH connection')
+    const text = render(problem.said)
+    if (this.#problem === null || render(this.#problem.said) !== text)
+      logger.warn({ sshHost: this.#name, problem: text }, 'no SSH connection')
     this.#problem = problem
     const waitMs = retryDelayMs(problem.ends, this.#failures, random.next())
     const timer = clock.setTimer(waitMs, () => this.#connect())
@@ -155,8 +164,5 @@ export class Tunnel {
 
 function unexpected(error: unknown, name: string): SshProblem {
   const why = error instanceof Error ? error.message.slice(0, 200) : 'unknown error'
-  return {
-    ends: 'by itself',
-    text: `the SSH connection to ${name} could not be started (${why}). Check that the directory for temporary files can be written.`
-  }
+  return { ends: 'by itself', said: say('ssh.not_started', { host: name, why }) }
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { mapStrings, type Message, render, say } from '../../../shared/texts/message.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 import { type Clock, within } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
@@ -11,14 +12,17 @@ const PAUSE_MS = 10_000
 export const Words = z.string().transform((text) => showUnseen(text.slice(0, 500).toWellFormed()))
 const Choice = z
   .union([z.string().transform((node) => ({ node })), z.strictObject({ node: z.string(), why: Words.optional() })])
-  .transform(({ node, why = 'it gave no reason' }: { node: string; why?: string | undefined }) => ({ node, why }))
+  .transform(({ node, why }: { node: string; why?: string | undefined }) => ({
+    node,
+    why: why ?? say('choice.no_reason')
+  }))
 const Choices = z.record(z.string(), Choice.nullish()).nullish()
 
 export interface NodeChoices {
   plugin: string
   byJob: ReadonlyMap<string, z.output<typeof Choice> | null | undefined>
   /** Why the plugin was not called, or what was wrong with its result. null: no problem. */
-  problem: string | null
+  problem: Message | string | null
 }
 
 /**
@@ -29,7 +33,7 @@ export function createNodeChooser(thread: PluginThread, { clock, logger }: { clo
   const { name: plugin } = thread.settings
   let isAsking = false
   let notBeforeMs = 0
-  let problem = ''
+  let problem: Message | string = ''
 
   async function ask(questions: NodeQuestion[]): Promise<unknown> {
     isAsking = true
@@ -37,7 +41,7 @@ export function createNodeChooser(thread: PluginThread, { clock, logger }: { clo
       isAsking = false
     })
     return within(clock, ANSWER_WITHIN_MS, answer, () => {
-      throw new PluginError(`it did not answer within ${ANSWER_WITHIN_MS / 1000} s`)
+      throw new PluginError(say('choice.late', { seconds: ANSWER_WITHIN_MS / 1000 }))
     })
   }
 
@@ -47,10 +51,12 @@ export function createNodeChooser(thread: PluginThread, { clock, logger }: { clo
         const answer = Choices.parse(await ask(questions)) ?? {}
         return { plugin, byJob: new Map(Object.entries(answer)), problem: null }
       } catch (error) {
-        const isOfPlugin = error instanceof PluginError
-        problem = Words.parse(isOfPlugin ? error.message : 'its answer is not { [job id]: node id or { node, why } }')
+        problem =
+          error instanceof PluginError
+            ? mapStrings(error.said, (text) => Words.parse(text))
+            : say('choice.not_an_answer')
         notBeforeMs = clock.monotonicMs() + PAUSE_MS
-        logger.warn({ plugin, problem }, 'a plugin could not choose nodes for jobs')
+        logger.warn({ plugin, problem: render(problem) }, 'a plugin could not choose nodes for jobs')
       }
     }
     return { plugin, byJob: new Map(), problem }

@@ -1,6 +1,8 @@
 import { createInterface } from 'node:readline'
 import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
+import { type Message, render, say } from '../../../shared/texts/message.ts'
+import { SaidError } from '../../runtime/said-error.ts'
 import { type Clock, sleep, type Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { threadFile } from '../../runtime/thread-task.ts'
@@ -20,7 +22,7 @@ export interface PluginSettings {
 }
 
 /** A hook threw or timed out, or its thread died. The message is for users. */
-export class PluginError extends Error {}
+export class PluginError extends SaidError {}
 
 const START_TIMEOUT_MS = 30_000
 const RESTART_FIRST_MS = 1_000
@@ -76,7 +78,7 @@ export class PluginThread {
     const { timeoutMs = this.settings.timeoutMs, transfer = [] } = options
     if (this.#worker === null) await this.#restart()
     const worker = this.#worker
-    if (worker === null) throw this.#error('is not running')
+    if (worker === null) throw this.#error(say('plugin_problem.not_running'))
     this.#lastId += 1
     const id = this.#lastId
     return new Promise<unknown>((resolve, reject) => {
@@ -84,13 +86,15 @@ export class PluginThread {
         timeoutMs === null
           ? null
           : this.#clock.setTimer(timeoutMs, () =>
-              this.#end(worker, `took longer than ${timeoutMs / 1000} s for ${call} and was stopped`)
+              this.#end(worker, say('plugin_problem.late', { seconds: timeoutMs / 1000, call }))
             )
       this.#pending.set(id, { resolve, reject, timer })
       try {
         worker.postMessage({ id, call, args } satisfies PluginCall, transfer as never)
       } catch (error) {
-        this.#settle(id, (one) => one.reject(this.#error(`could not be called: ${(error as Error).message}`)))
+        this.#settle(id, (one) =>
+          one.reject(this.#error(say('plugin_problem.not_callable', { why: (error as Error).message })))
+        )
       }
     })
   }
@@ -99,7 +103,7 @@ export class PluginThread {
     this.#stopped = true
     const worker = this.#worker
     if (worker === null) return
-    this.#end(worker, 'was stopped')
+    this.#end(worker, say('plugin_problem.stopped'))
     await worker.terminate()
   }
 
@@ -115,9 +119,9 @@ export class PluginThread {
 
   async #restart(): Promise<void> {
     const waitMs = this.#notBeforeMs - this.#clock.monotonicMs()
-    if (this.#stopped) throw this.#error('was stopped')
+    if (this.#stopped) throw this.#error(say('plugin_problem.stopped'))
     if (waitMs > 0 && this.#starting.running === null) {
-      throw this.#error(`failed and restarts in ${Math.ceil(waitMs / 1000)} s`)
+      throw this.#error(say('plugin_problem.restarts', { seconds: Math.ceil(waitMs / 1000) }))
     }
     await this.start()
   }
@@ -136,12 +140,12 @@ export class PluginThread {
     })
     this.#follow(worker)
     const ready = Promise.withResolvers<void>()
-    const refuse = (problem: string) => {
+    const refuse = (problem: Message) => {
       ready.reject(this.#error(problem))
       this.#end(worker, problem)
     }
     const timer = this.#clock.setTimer(START_TIMEOUT_MS, () =>
-      refuse(`was not ready within ${START_TIMEOUT_MS / 1000} s`)
+      refuse(say('plugin_problem.not_ready', { seconds: START_TIMEOUT_MS / 1000 }))
     )
     worker.on('message', (message: FromPlugin) => {
       if (message.kind === 'ready') {
@@ -150,20 +154,21 @@ export class PluginThread {
         // Called only now, because this thread may be all that keeps the process alive while the engine starts.
         worker.unref()
         ready.resolve()
-      } else if (message.kind === 'refused') refuse(`cannot be used: ${message.problem}`)
+      } else if (message.kind === 'refused') refuse(say('plugin_problem.refused', { problem: message.problem }))
       else if (message.kind === 'answer') {
         this.#failuresInARow = 0
         this.#settle(message.id, (one) => one.resolve(message.value))
-      } else this.#settle(message.id, (one) => one.reject(this.#error(`failed: ${message.problem}`)))
+      } else
+        this.#settle(message.id, (one) =>
+          one.reject(this.#error(say('plugin_problem.failed', { problem: message.problem })))
+        )
     })
     // An uncaught error in a callback of the plugin, or the memory limit.
-    worker.on('error', (error) => refuse(`died: ${error instanceof Error ? error.message : String(error)}`))
+    worker.on('error', (error) =>
+      refuse(say('plugin_problem.died', { why: error instanceof Error ? error.message : String(error) }))
+    )
     worker.on('exit', () =>
-      refuse(
-        this.#worker === worker
-          ? 'ended itself'
-          : 'ended before it created a plugin: it called exit, or its promise never resolves'
-      )
+      refuse(say(this.#worker === worker ? 'plugin_problem.ended_itself' : 'plugin_problem.ended_early'))
     )
     try {
       await ready.promise
@@ -172,13 +177,13 @@ export class PluginThread {
     }
   }
 
-  #end(worker: Worker, problem: string): void {
+  #end(worker: Worker, problem: Message): void {
     worker.removeAllListeners('exit').removeAllListeners('error').removeAllListeners('message')
     // A thread can still throw while it is being terminated. Ignore that.
     worker.on('error', () => undefined)
     void worker.terminate()
     if (!this.#stopped) {
-      this.#logger.error({ plugin: this.settings.name }, `A plugin ${problem}`)
+      this.#logger.error({ plugin: this.settings.name }, `A plugin ${render(problem)}`)
       const waitMs = backoffMs(++this.#failuresInARow, RESTART_FIRST_MS, RESTART_MAX_MS)
       this.#notBeforeMs = this.#clock.monotonicMs() + waitMs
     }
@@ -203,7 +208,7 @@ export class PluginThread {
     }
   }
 
-  #error(problem: string): PluginError {
-    return new PluginError(`The plugin ${this.settings.name} ${problem}`)
+  #error(problem: Message): PluginError {
+    return new PluginError(say('plugin.problem', { plugin: this.settings.name, problem }))
   }
 }

@@ -1,3 +1,4 @@
+import { inWords } from '../../../shared/testing/in-words.ts'
 import { execFile } from 'node:child_process'
 import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -174,7 +175,7 @@ describe('plugins', () => {
     expect(await tell(plugins, 'job.ended', {})).toEqual({ isGood: false, answer: expect.stringContaining(words) })
     expect(await tell(plugins, 'job.ended', {}, 1)).toMatchObject({ isGood: true })
     // Jobs do not wait for the plugin to restart, but events do.
-    expect(JSON.stringify(await plugins.beforeDispatch!(QUESTION))).toMatch(/restarts in|"notes":\{\}/)
+    expect(JSON.stringify(await plugins.beforeDispatch!(QUESTION))).toMatch(/plugin_problem.restarts|"notes":\{\}/)
     expect(await tell(plugins, 'job.started', {})).toMatchObject({ isGood: true })
   })
 
@@ -243,13 +244,13 @@ describe('plugins', () => {
     ])('do not hold the job back if one %s, unless the configuration says so', async (_what, body, words) => {
       const verdictOf = async (onFailure: 'send' | 'hold') =>
         (await openBody(body, { onFailure })).beforeDispatch!(QUESTION)
-      expect(await verdictOf('send')).toEqual({
+      expect(inWords(await verdictOf('send'))).toEqual({
         kind: 'send',
         args: {},
         settings: {},
         notes: { 'not asked of p0': expect.stringContaining(words) }
       })
-      expect(await verdictOf('hold')).toEqual({
+      expect(inWords(await verdictOf('hold'))).toEqual({
         kind: 'wait',
         plugin: 'p0',
         seconds: 60,
@@ -264,7 +265,7 @@ describe('a plugin that chooses nodes', () => {
     plugins.chooseNodes!(ids.map((id) => ({ job: { id }, candidates: [{ id: 'n1' }, { id: 'n2' }] }) as NodeQuestion))
   const asked = async (plugins: Plugins, ...ids: string[]) => {
     const { byJob, problem } = await ask(plugins, ...ids)
-    return problem ?? Object.fromEntries(byJob)
+    return inWords(problem ?? Object.fromEntries(byJob))
   }
 
   it('is called about the jobs, and its reasons are short with invisible characters escaped', async () => {

@@ -2,6 +2,8 @@ import { z } from 'zod'
 import { SECRET_MASK, type WebhookId } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { sentence } from '../../../shared/texts/errors/notify.ts'
+import { asParam, asSentence, mapStrings, type Message, plain, render, say } from '../../../shared/texts/message.ts'
+import { saidOf } from '../../runtime/said-error.ts'
 import { LOST_ARGUMENTS, RESERVED_ARGUMENTS } from '../../../shared/reserved-arguments.ts'
 import type { BlobStore } from '../../storage/blobs/blob-store.ts'
 import type { Clock } from '../../runtime/clock.ts'
@@ -25,7 +27,7 @@ import { PluginError, type PluginSettings, PluginThread } from './plugin-thread.
 export type DispatchVerdict =
   /** Patches to the job's arguments and settings. `notes`: for the job's timeline. */
   | { kind: 'send'; args: Patch; settings: Patch; notes: Record<string, unknown> }
-  | { kind: 'wait'; plugin: string; words: string; seconds: number }
+  | { kind: 'wait'; plugin: string; words: Message | string; seconds: number }
   | { kind: 'cancel'; plugin: string; words: string }
 
 export type Patch = Record<string, string | null>
@@ -51,7 +53,6 @@ const DispatchAnswerSchema = z.union([
   z.object({ cancel: Words }).strict(),
   z.object({ args: PatchSchema.default({}), settings: PatchSchema.default({}) }).strict()
 ])
-const ANSWERS = `nothing, { args, settings } whose values are texts or null, { veto: 'why', retryAfterSeconds: 1 to ${WAIT_MAX_SECONDS} } or { cancel: 'why' }`
 
 export class Plugins {
   /** null: no plugin stores blobs. */
@@ -84,15 +85,14 @@ export class Plugins {
       for (const hook of ONLY_ONCE) {
         const names = threads.filter((thread) => thread.has(hook)).map((thread) => thread.settings.name)
         if (names.length < 2) continue
-        throw new PluginError(
-          `The plugins ${names.join(' and ')} both have ${hook}, and only one may. Remove one of them from the configuration`
-        )
+        throw new PluginError(say('plugin.same_hook', { plugins: names, hook }))
       }
       return new Plugins(threads, parts)
     } catch (error) {
       await Promise.all(threads.map((thread) => thread.stop()))
       if (!(error instanceof PluginError)) throw error
-      throw new ScrapdeckError('PLUGIN_UNUSABLE', `${error.message}.`, { cause: error })
+      const text = asSentence(say('plugin.unusable', { why: error.said }))
+      throw new ScrapdeckError('PLUGIN_UNUSABLE', text, { cause: error })
     }
   }
 
@@ -192,7 +192,7 @@ async function callHook(
     await thread.call(hook, given)
     return { isGood: true, answer: 'delivered' }
   } catch (error) {
-    return { isGood: false, answer: wordsOf(error) }
+    return { isGood: false, answer: render(saidBy(error)) }
   }
 }
 
@@ -219,8 +219,9 @@ async function askAll(
       // Names only, because the values can be secret.
       notes[`changed by ${plugin}`] = [...Object.keys(answer.args), ...Object.keys(answer.settings)]
     } catch (error) {
-      const words = wordsOf(error)
-      logger.warn({ plugin, jobId: job.id, problem: words }, 'a plugin could not say whether a job may be sent')
+      const said = saidBy(error)
+      const words = asParam(said)
+      logger.warn({ plugin, jobId: job.id, problem: render(said) }, 'a plugin could not say whether a job may be sent')
       if (onFailure === 'hold') return { kind: 'wait', plugin, words, seconds: WAIT_DEFAULT_SECONDS }
       notes[`not asked of ${plugin}`] = words
     }
@@ -245,7 +246,9 @@ function idOf({ name }: PluginSettings): WebhookId {
   return `plugin:${name}` as WebhookId
 }
 
-function wordsOf(error: unknown): string {
-  if (error instanceof z.ZodError) return `its answer is not one of: ${ANSWERS}`
-  return Words.parse(error instanceof Error ? error.message : String(error))
+/** With the plugin's own texts made fit to be shown. */
+function saidBy(error: unknown): Message {
+  if (error instanceof z.ZodError) return say('plugin.not_an_answer', { most: WAIT_MAX_SECONDS })
+  const said = saidOf(error)
+  return mapStrings(typeof said === 'string' ? plain(said) : said, (text) => Words.parse(text))
 }

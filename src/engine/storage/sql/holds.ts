@@ -1,5 +1,5 @@
 import type { Hold, JobId, Outcome } from '../../../shared/contract/index.ts'
-import { encode } from '../../../shared/texts/message.ts'
+import { encode, encodeText } from '../../../shared/texts/message.ts'
 import type { TimelineEntry } from '../../model/attempt-change.ts'
 import { type DependencyOutcome, type DependencyVerdict, judgeDependencies } from '../../model/dependencies.ts'
 import { type Holdable, holdOf, nextOfEachLane } from '../../model/holds.ts'
@@ -124,7 +124,7 @@ export function createHolds({ database, changes, timeline, counters, chainEnds, 
       id,
       outcome,
       reason: encode(reason),
-      killingLine,
+      killingLine: killingLine && encodeText(killingLine),
       atMs,
       asked,
       restorable: RESTORABLE.indexOf(restorable)

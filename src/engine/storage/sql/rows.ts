@@ -1,4 +1,4 @@
-import type { Attempt, AttemptNumber, JobId, JobStatus, NodeId } from '../../../shared/contract/index.ts'
+import type { Attempt, AttemptNumber, Job, JobId, JobStatus, NodeId } from '../../../shared/contract/index.ts'
 import { decode, render, writtenAs } from '../../../shared/texts/message.ts'
 import { largeBytes, type StoredJob, type StoredSchedule } from '../../model/records.ts'
 
@@ -90,7 +90,7 @@ export function toJob(row: JobRow): StoredJob {
     // A CHECK of the table ensures that an ended job has an outcome.
     status: outcome ?? (state as JobStatus),
     ...coded('reason', reason),
-    killingLine,
+    ...coded('killingLine', killingLine),
     nodeId,
     attemptCount,
     sentVersion,
@@ -105,14 +105,19 @@ export function toJob(row: JobRow): StoredJob {
   }
 }
 
-const OURS = /^(?:reason|limit_hit)\./
+type CodedName = 'reason' | 'limitHit' | 'killingLine'
+const OURS: Record<CodedName, RegExp> = {
+  reason: /^(?:reason|limit_hit)\./,
+  limitHit: /^(?:reason|limit_hit)\./,
+  killingLine: /^(?:node_error|run_problem|python|reason)\./
+}
 
-type Coded<Name extends 'reason' | 'limitHit'> = Pick<Attempt, Name | `${Name}Code` | `${Name}Params`>
+type Coded<Name extends CodedName> = Pick<Attempt & Job, Name | `${Name}Code` | `${Name}Params`>
 
 /** Converts an encoded message (shared/texts/message.ts), an external text, or a text stored before codes existed. */
-function coded<Name extends 'reason' | 'limitHit'>(name: Name, stored: string | null): Coded<Name> {
+function coded<Name extends CodedName>(name: Name, stored: string | null): Coded<Name> {
   const message = stored === null ? null : decode(stored)
-  if (message !== null && OURS.test(message.code)) {
+  if (message !== null && OURS[name].test(message.code)) {
     const { code, params } = message
     return { [name]: render(message), [`${name}Code`]: code, [`${name}Params`]: params } as Coded<Name>
   }

@@ -1,6 +1,6 @@
 import type { Cell, Database } from './database.ts'
 import type { AttemptNumber, JobId, Transition, TransitionKind } from '../../../shared/contract/index.ts'
-import { decode, encode, written } from '../../../shared/texts/message.ts'
+import { decode, encode, type Message, render, written } from '../../../shared/texts/message.ts'
 import type { TimelineEntry } from '../../model/attempt-change.ts'
 import type { NamedRow } from './rows.ts'
 import { insertMany } from './table.ts'
@@ -24,7 +24,8 @@ export function createTimeline(database: Database) {
   )
   let added: Cell[][] = []
   // The first entry is in the job's row, with sequence 0, which no other entry has.
-  const ofJob = database.prepare<{ jobId: JobId }, NamedRow<Omit<Transition, 'code' | 'params'>, 'evidence'>>(
+  type Read = Omit<Transition, 'code' | 'params' | 'evidenceCodes'>
+  const ofJob = database.prepare<{ jobId: JobId }, NamedRow<Read, 'evidence'>>(
     `SELECT 0 AS sequence, id AS "jobId", NULL AS "attemptNumber", queued_at_ms AS "atMs", 'queued' AS kind, asked_text AS text,
        coalesce(asked_evidence, '{}') AS evidence
      FROM jobs WHERE id = :jobId AND asked_text IS NOT NULL
@@ -54,8 +55,22 @@ export function createTimeline(database: Database) {
       return ofJob.all({ jobId }).map(({ text, evidence, ...row }) => ({
         ...row,
         ...written(decode(text)),
-        evidence: JSON.parse(evidence)
+        ...writtenEvidence(JSON.parse(evidence))
       }))
     }
   }
+}
+
+/** Texts of ours are stored in the evidence as messages, which no text from outside can imitate. */
+function writtenEvidence(stored: Record<string, unknown>): Pick<Transition, 'evidence' | 'evidenceCodes'> {
+  const said = Object.entries(stored).filter((entry): entry is [string, Message] => isStoredMessage(entry[1]))
+  if (said.length === 0) return { evidence: stored }
+  const texts = said.map(([name, message]) => [name, render(message)])
+  return { evidence: { ...stored, ...Object.fromEntries(texts) }, evidenceCodes: Object.fromEntries(said) }
+}
+
+function isStoredMessage(value: unknown): value is Message {
+  if (typeof value !== 'object' || value === null) return false
+  const { code, params } = value as Partial<Message>
+  return typeof code === 'string' && typeof params === 'object' && Object.keys(value).length === 2
 }

@@ -135,6 +135,29 @@ export function describeAttempts(story: Story): void {
       }
     )
 
+    test.each([
+      [say('node_error.aborted', { label: 'eu-1' }), 'Node eu-1 timed out.', 'node_error.aborted'],
+      ['KeyError: price', 'KeyError: price', undefined],
+      ['["node_error.aborted",{"label":"eu-1"}]', '["node_error.aborted",{"label":"eu-1"}]', undefined]
+    ])('what ended a job is stored with its code only if it is a text of ours: %j', async (line, text, code) => {
+      const job = await enqueue()
+      await begin(job)
+      await end(job, { result: 'failed', killingLine: line })
+      const { killingLine, killingLineCode } = (await story.store.getJob(job.id))!
+      expect({ killingLine, killingLineCode }).toEqual({ killingLine: text, killingLineCode: code })
+    })
+
+    test('texts of ours in the evidence of an entry are read with their codes, others as they are', async () => {
+      const job = await enqueue()
+      const because = say('placed.on_free_slot', { free: 1, slots: 4 })
+      const foreign = { nodeMessage: '["placed.to_try"]', exit: { code: 1, signal: null } }
+      await begin(job, { entry: entry('Sent', { evidence: { because, ...foreign } }) })
+      expect((await story.store.listTimeline(job.id)).at(-1)).toMatchObject({
+        evidence: { because: '1 of 4 slots free, has the egg', ...foreign },
+        evidenceCodes: { because }
+      })
+    })
+
     test('the outcome of a job may differ from the result of its attempt', async () => {
       const [hopeless, retried] = [await enqueue(), await enqueue()]
       await begin(hopeless)

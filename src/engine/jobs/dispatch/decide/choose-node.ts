@@ -1,3 +1,4 @@
+import { type Message, say } from '../../../../shared/texts/message.ts'
 import type { NodeChoices } from '../../../notify/plugins/node-chooser.ts'
 import type { NodeQuestion } from '../../../notify/plugins/plugin.ts'
 import { type PlaceableNode, roomOn } from './node-index.ts'
@@ -16,14 +17,14 @@ export function nodeQuestions(assignments: readonly Assignment[]): NodeQuestion[
   }))
 }
 
-export function choiceNotes(assignment: Assignment, choices: NodeChoices | null): Record<string, string> {
+export function choiceNotes(assignment: Assignment, choices: NodeChoices | null): Record<string, Message | string> {
   if (choices === null || !isAChoice(assignment)) return {}
   const { plugin, problem, byJob } = choices
   if (problem !== null) return { [`not asked of ${plugin}`]: problem }
   const choice = byJob.get(assignment.job.id)
   if (choice == null) return {}
   if (choice.node === assignment.nodeId) return { [`chosen by ${plugin}`]: choice.why }
-  return { [`not as ${plugin} chose`]: 'the node that it chose cannot take this job now' }
+  return { [`not as ${plugin} chose`]: say('choice.node_full') }
 }
 
 const isAChoice = ({ candidates }: Assignment): boolean => candidates.length > 1

@@ -1,5 +1,5 @@
 import type { NodeId, ProjectName, VersionName, Waiting } from '../../../../shared/contract/index.ts'
-import { type Message, say, waitFor } from '../../../../shared/texts/message.ts'
+import { asParam, type Message, say, waitFor } from '../../../../shared/texts/message.ts'
 import type { ImportError } from '../../../projects/distribution.ts'
 import type { QueueLine } from '../../queue/fair-order.ts'
 import { lastLineOf } from './broken-egg.ts'
@@ -25,7 +25,8 @@ export function explainLine(line: QueueLine, input: Asked, hasRoom: boolean): Wa
   const unready = summary.choosy.filter(({ id }) => input.whyNotReady(id, line.project) !== null)
   if (unready.length === summary.able.size) {
     const { id, name } = unready[0]!
-    return waitFor('python_not_ready', { node: name, why: input.whyNotReady(id, line.project)!, matching, ...where })
+    const why = asParam(input.whyNotReady(id, line.project)!)
+    return waitFor('python_not_ready', { node: name, why, matching, ...where })
   }
   const slots = unready.reduce((left, node) => left - node.slots, summary.slots)
   const busy = () => waitFor('all_slots_busy', { slots, held: summary.held, version: null, ...where })

@@ -1,9 +1,10 @@
+import type { Message } from '../../../../shared/texts/message.ts'
 import type { Unavailable } from '../../../../shared/texts/en.ts'
 import type { NodeId, NodeMode, Placement, ProjectName } from '../../../../shared/contract/index.ts'
 import { meetsTags } from '../../../../shared/tag-terms.ts'
 
 /** Why a reachable node cannot run a project now, worded to follow the node's name. Null: it can. */
-export type WhyNotReady = (nodeId: NodeId, project: ProjectName) => string | null
+export type WhyNotReady = (nodeId: NodeId, project: ProjectName) => Message | null
 
 /** `absent`: we have the egg and can send it. `never`: we do not have it, or must wait after a failed upload. */
 export type EggState = 'present' | 'sending' | 'absent' | 'never'

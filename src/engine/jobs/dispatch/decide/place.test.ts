@@ -1,3 +1,4 @@
+import { render, say } from '../../../../shared/texts/message.ts'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { LimitRule } from '../../../../shared/contract/index.ts'
@@ -108,7 +109,9 @@ describe('placing jobs on nodes', () => {
 
   it('a node that cannot run one project runs others, and other nodes run that project', () => {
     const whyNotReady = (nodeId: string, project: string) =>
-      nodeId === 'n1' && project === 'slow' ? 'is building the Python environment of slow (Collecting lxml)' : null
+      nodeId === 'n1' && project === 'slow'
+        ? say('not_ready.building', { project: 'slow', progress: 'Collecting lxml' })
+        : null
     const lanes = [
       aLine(['a', 'b'], { project: 'slow' }),
       aLine(['c'], { project: 'slow', placement: { nodeId: aNodeId('n1'), tags: [] } }),
@@ -122,7 +125,8 @@ describe('placing jobs on nodes', () => {
     ])
     expect(plan.waiting.lines.get(lanes[1]!.key)).toMatchObject({
       code: 'python_not_ready',
-      text: 'eu-1 is building the Python environment of slow (Collecting lxml)'
+      text: 'eu-1 is building the Python environment of slow (Collecting lxml)',
+      params: { why: { code: 'not_ready.building', params: { project: 'slow', progress: 'Collecting lxml' } } }
     })
     expect(plan.waiting.lines.get(lanes[0]!.key)?.code).toBe('all_slots_busy')
   })
@@ -164,7 +168,7 @@ describe('placing jobs on nodes', () => {
     ['there is no node', [], {}, 'no_nodes'],
     ['the node is down', [aNode({ unavailable: 'down' })], {}, 'nodes_down'],
     ['the node is cordoned', [aNode({ mode: 'cordoned' })], {}, 'nodes_cordoned'],
-    ['the node has no Python for it', [aNode()], { whyNotReady: () => 'is making it' }, 'python_not_ready'],
+    ['the node has no Python for it', [aNode()], { whyNotReady: () => say('not_ready.no_python') }, 'python_not_ready'],
     ['all slots are busy', [aNode({ used: 2 })], {}, 'all_slots_busy'],
     ['the version is gone', [aNode()], { versionOf: () => null }, 'version_missing'],
     ['the queue is paused', [aNode()], { isPaused: true }, 'paused'],
@@ -216,7 +220,7 @@ describe('placing jobs on nodes', () => {
     const nodes = [aNode({ slots: 1, queueAhead: 2 }), aNode({ id: N2, slots: 2 })]
     const plan = planFor([aLine(['a', 'b', 'c', 'd', 'e', 'f'])], nodes)
     expect(placed(plan).map(([, nodeId]) => nodeId)).toEqual(['n1', 'n2', 'n2', 'n1', 'n1'])
-    expect(plan.assignments.at(-1)?.because).toBe('place 2 of 2 ahead in its queue, has the egg')
+    expect(render(plan.assignments.at(-1)!.because)).toBe('place 2 of 2 ahead in its queue, has the egg')
     expect(waits(plan)).toEqual([{ code: 'all_slots_busy', text: 'all 3 slots are busy' }])
   })
 
@@ -227,7 +231,7 @@ describe('placing jobs on nodes', () => {
       ['a', 'n2'],
       ['b', 'n1']
     ])
-    expect(plan.assignments.at(-1)?.because).toBe('tried for another slot, has the egg')
+    expect(render(plan.assignments.at(-1)!.because)).toBe('tried for another slot, has the egg')
     expect(waits(plan)).toEqual([{ code: 'all_slots_busy', text: 'all 5 slots are busy' }])
   })
 

@@ -1,5 +1,5 @@
 import type { JobId, NodeId, ProjectName, VersionName, Waiting } from '../../../../shared/contract/index.ts'
-import { say, waitFor } from '../../../../shared/texts/message.ts'
+import { type Message, say, waitFor } from '../../../../shared/texts/message.ts'
 import type { NodeChoices } from '../../../notify/plugins/node-chooser.ts'
 import type { ImportError } from '../../../projects/distribution.ts'
 import { FairOrder, type Head, type ProjectShare, type QueueLane, type QueueLine } from '../../queue/fair-order.ts'
@@ -45,7 +45,7 @@ export interface Assignment {
   nodeId: NodeId
   version: VersionName
   /** For the timeline: `1 of 4 slots free, has the egg`. */
-  because: string
+  because: Message
   /** The nodes that could take the job if it were placed first, least loaded first. Empty if no plugin chooses. */
   candidates: readonly PlaceableNode[]
 }
@@ -297,9 +297,14 @@ class Placing {
     const candidates = able.filter((one) => this.#mayTake(one, head, rules, nothingKept())).slice(0, CANDIDATES_MAX)
     const used = this.#usedOn(node)
     const free = node.slots - used
-    const isTried = free <= 0 && node.queueAhead === 0
-    const room = isTried ? 'tried for another slot' : `place ${1 - free} of ${node.queueAhead} ahead in its queue`
-    const because = `${free > 0 ? `${free} of ${node.slots} slots free` : room}, has the egg`
+    const { slots, queueAhead } = node
+    const isTried = free <= 0 && queueAhead === 0
+    const because =
+      free > 0
+        ? say('placed.on_free_slot', { free, slots })
+        : isTried
+          ? say('placed.to_try')
+          : say('placed.in_queue', { place: 1 - free, queueAhead })
     this.#plan.assignments.push({ job, lane: lane.lane, line, nodeId: node.id, version, because, candidates })
     this.#given.set(node.id, (this.#given.get(node.id) ?? 0) + 1)
     if (node.logsKept !== null) {

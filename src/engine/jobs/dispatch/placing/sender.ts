@@ -1,3 +1,4 @@
+import { SaidError } from '../../../runtime/said-error.ts'
 import { EventEmitter } from 'node:events'
 import { SECRET_MASK, type Attempt, type JobId, type NodeId } from '../../../../shared/contract/index.ts'
 import { LOST_ARGUMENTS } from '../../../../shared/reserved-arguments.ts'
@@ -266,9 +267,9 @@ export class Sender {
       result: 'refused',
       reason: say(refusal === 'unknown_spider' ? 'reason.unknown_spider' : 'reason.refused'),
       jobOutcome: isHopeless ? 'failed' : null,
-      killingLine: isHopeless ? (error.nodeMessage ?? error.message) : null,
+      killingLine: isHopeless ? (error.nodeSaid ?? error.said) : null,
       message: say(isHopeless ? 'timeline.failed' : 'timeline.not_accepted', { error: asParam(error.said) }),
-      evidence: { kind: error.kind, nodeMessage: error.nodeMessage }
+      evidence: { kind: error.kind, nodeMessage: error.nodeSaid }
     })
   }
 
@@ -307,8 +308,8 @@ export class Sender {
       result: 'failed',
       reason: say('reason.secret_unreadable'),
       jobOutcome: 'failed',
-      killingLine: error.message,
-      message: say('timeline.failed', { error: error.message }),
+      killingLine: error.said,
+      message: say('timeline.failed', { error: error.said }),
       evidence: { names: error.names }
     })
   }
@@ -326,14 +327,11 @@ export class Sender {
   }
 }
 
-class UnreadableSecret extends Error {
+class UnreadableSecret extends SaidError {
   readonly names: string[]
 
   constructor(names: string[], options: { cause: unknown }) {
-    super(
-      `a secret value (${names.join(', ')}) cannot be decrypted with the current key, so nothing was sent. Run the job again and re-enter its secret values`,
-      options
-    )
+    super(say('run_problem.secret_unreadable', { names }), options)
     this.names = names
   }
 }
@@ -347,11 +345,11 @@ function scrubbed(error: NodeError, secrets: string[]): NodeError {
   const values = secrets.filter((value) => value.length >= HIDDEN_LENGTH_MIN)
   values.sort((one, other) => other.length - one.length)
   const hide = (text: string) => values.reduce((hidden, value) => hidden.replaceAll(value, SECRET_MASK), text)
-  const { kind, said, delivered, nodeMessage, refusal } = error
+  const { kind, said, delivered, nodeSaid, refusal } = error
   return new NodeError(kind, hiddenIn(said, hide), {
     delivered,
     refusal,
-    nodeMessage: nodeMessage && hide(nodeMessage)
+    nodeMessage: typeof nodeSaid === 'string' ? hide(nodeSaid) : nodeSaid && hiddenIn(nodeSaid, hide)
   })
 }
 

@@ -15,7 +15,8 @@ export type PastJob = RunRow &
 
 export function pastJobOf(job: StoredJob): PastJob {
   const { id, project, spider, nodeId, outcome, items, errors, queuedAtMs, startedAtMs, endedAtMs } = job
-  const { killingLine, reason, reasonCode, reasonParams, lane, priority, notBeforeMs, attemptCount, after } = job
+  const { killingLine, killingLineCode, killingLineParams, reason, reasonCode, reasonParams } = job
+  const { lane, priority, notBeforeMs, attemptCount, after } = job
   return {
     id,
     project,
@@ -28,6 +29,7 @@ export function pastJobOf(job: StoredJob): PastJob {
     startedAtMs,
     endedAtMs,
     ...(reasonCode !== undefined && { reasonCode, reasonParams }),
+    ...(killingLineCode !== undefined && { killingLineCode, killingLineParams }),
     killingLine,
     reason,
     lane,

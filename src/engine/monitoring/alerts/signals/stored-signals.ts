@@ -5,7 +5,13 @@ import { encode, type Message, say, waitingMessage } from '../../../../shared/te
 import type { FleetNode } from '../../../nodes/fleet.ts'
 import type { NodeId } from '../../../../shared/contract/index.ts'
 import { parseLane } from '../../../model/lane.ts'
-import { type QueueHead, type StoredErrorGroup, type StoredJob, whyFailed } from '../../../model/records.ts'
+import {
+  type QueueHead,
+  type StoredErrorGroup,
+  type StoredJob,
+  whyFailed,
+  type WhyFailed
+} from '../../../model/records.ts'
 import type { ErrorGroupPage, ErrorStore, FindingStore, JobReader, LaneReader } from '../../../storage/store.ts'
 import { type Signal, NO_LABELS, spiderSubject } from '../signal.ts'
 
@@ -37,9 +43,9 @@ export const spiderSignals = async (store: JobReader, spider: OneSpider, nodes: 
 
 export type RunRow = Pick<
   StoredJob,
-  | ('id' | 'project' | 'spider' | 'nodeId' | 'outcome' | 'items' | 'errors')
-  | ('queuedAtMs' | 'endedAtMs' | 'killingLine' | 'reason' | 'reasonCode' | 'reasonParams')
->
+  ('id' | 'project' | 'spider' | 'nodeId' | 'outcome' | 'items' | 'errors') | ('queuedAtMs' | 'endedAtMs')
+> &
+  WhyFailed
 
 /** `runs` belong to one spider and are sorted newest first. */
 export function signalsOfRuns(runs: readonly RunRow[], { nodeOf }: Nodes): Signal[] {

@@ -1,3 +1,4 @@
+import { inWords } from '../../../../shared/testing/in-words.ts'
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
@@ -311,7 +312,7 @@ def build_wheel(*_, **__):
   closings.push(() => new Promise((done) => served.close(() => done())))
   const { port } = served.address() as AddressInfo
   const node = await t.open(`http://127.0.0.1:${port}/hostile-1.tar.gz`)
-  await vi.waitFor(() => expect(node.whyNotReady(OURS)).toMatch(/^could not build/), WAIT)
+  await vi.waitFor(() => expect(inWords(node.whyNotReady(OURS))).toMatch(/^could not build/), WAIT)
   const [made] = node.environments.list().filter(({ kind }) => kind === 'requirements')
   let log = ''
   for await (const { text } of node.environments.log(made!.id)) log += text
@@ -365,7 +366,7 @@ test.runIf(process.platform === 'linux')(
       const node = await t.open()
       expect(node.python.state()).toMatchObject({ state: 'missing', path: null })
       expect(node.python.state().problem).toMatch(/^Spiders cannot be kept apart \(keep_spiders_apart = sandbox\): /)
-      expect(node.whyNotReady(OURS)).toContain('Spiders cannot be kept apart')
+      expect(inWords(node.whyNotReady(OURS))).toContain('Spiders cannot be kept apart')
       await expect(node.schedule(aRequest('honest'))).rejects.toThrow('Spiders cannot be kept apart')
       await expect(node.listSpiders(OURS, aVersionName('1'))).rejects.toThrow('Spiders cannot be kept apart')
     } finally {

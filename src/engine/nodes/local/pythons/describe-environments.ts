@@ -1,4 +1,5 @@
 import type { Environment, ProjectName, StartMode } from '../../../../shared/contract/index.ts'
+import { render } from '../../../../shared/texts/message.ts'
 import type { Made } from './made-environments.ts'
 import { type Interpreter, problemOfInterpreter } from './named-interpreters.ts'
 import { COLD, type PythonEnvironment } from './python-environment.ts'
@@ -40,7 +41,7 @@ export function describeInterpreter(
     scrapyVersion: finding?.scrapyVersion ?? null,
     projects,
     start: finding === null ? COLD : startOf(finding.path),
-    problem,
+    problem: problem && render(problem),
     progress: finding === null ? { text: `Checking ${command}`, share: null } : null,
     hasLog: false,
     madeAtMs: null

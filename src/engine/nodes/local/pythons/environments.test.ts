@@ -1,3 +1,4 @@
+import { inWords } from '../../../../shared/testing/in-words.ts'
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
@@ -86,7 +87,7 @@ test('a project without a Python of its own uses the main one, and waits while t
   await using t = await aRoom({ scrapy: null })
   const environments = await t.open()
   const missing = { path: null, waiting: 'has no Python with Scrapy yet', problem: expect.stringContaining('3.12') }
-  expect(environments.pythonOf(SHOP)).toEqual(missing)
+  expect(inWords(environments.pythonOf(SHOP))).toEqual(missing)
   await writeFakePython(t.at('main'), '3.12.1', '2.19.0')
   const next = await t.open()
   expect(await next.checkedPythonOf(SHOP)).toEqual({ path: t.at('main') })
@@ -132,7 +133,7 @@ test.each([
   })
   expect(environments.list()).toHaveLength(1)
   t.settings.set('shop', python)
-  expect(await environments.checkedPythonOf(SHOP)).toMatchObject({
+  expect(inWords(await environments.checkedPythonOf(SHOP))).toMatchObject({
     path: null,
     problem: expect.stringMatching(words)
   })
@@ -204,7 +205,7 @@ test('while an environment is created, its step is shown, its log can be followe
     return one!.id
   }, WAIT)
   const words = 'is building the Python environment of shop (Collecting lxml)'
-  expect(environments.pythonOf(SHOP)).toMatchObject({ path: null, waiting: words })
+  expect(inWords(environments.pythonOf(SHOP))).toMatchObject({ path: null, waiting: words })
   expect(environments.pythonOf(aProjectName('news'))).toEqual({ path: t.at('main') })
   await vi.waitFor(() => expect(t.steps).toContain('Collecting lxml'), WAIT)
   let text = ''
@@ -243,7 +244,7 @@ test('an environment that fails says why and what to do, keeps its log without c
   expect(problem).toBe(
     'The packages could not be installed: nothing at https://***@index.example/simple. Fix the requirements, or try again.'
   )
-  expect(environments.pythonOf(SHOP)).toMatchObject({
+  expect(inWords(environments.pythonOf(SHOP))).toMatchObject({
     path: null,
     waiting: expect.stringMatching(/^could not build the Python environment of shop \(The packages could not/)
   })
@@ -352,7 +353,7 @@ test('two environments are created at a time; one that waits can be deleted', as
   const waiting = made(environments).filter(({ progress }) => progress?.text === 'waiting for other builds')
   expect(waiting).toHaveLength(2)
   const [{ id, projects }] = waiting as [Environment, Environment]
-  expect(environments.pythonOf(projects[0]!)).toMatchObject({
+  expect(inWords(environments.pythonOf(projects[0]!))).toMatchObject({
     waiting: `is building the Python environment of ${projects[0]} (waiting for other builds)`
   })
 

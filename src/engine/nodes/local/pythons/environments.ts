@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { Environment, ProjectName, ProjectPython, StartMode } from '../../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
 import { sentence } from '../../../../shared/texts/errors/nodes.ts'
+import { asSentence, type Message, plain, say } from '../../../../shared/texts/message.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { Logger } from '../../../runtime/logger.ts'
 import type { Isolation } from '../isolation/isolation.ts'
@@ -27,7 +28,7 @@ export interface Environments {
 }
 
 /** The Python that starts a project's spiders now. `waiting` is phrased to follow a node's name (`is building …`). */
-export type PythonOfProject = { path: string } | { path: null; problem: string; waiting: string }
+export type PythonOfProject = { path: string } | { path: null; problem: Message; waiting: Message }
 
 export interface EnvironmentsOptions {
   dataDirectory: string
@@ -131,7 +132,7 @@ export class LocalEnvironments implements Environments {
     if (problem === null) return
     // If another project uses this Python, the new result is kept.
     if (!this.#projectsById().has(id)) this.#interpreters.forget(id)
-    throw new ScrapdeckError('BAD_INPUT', problem, { data: { field: 'python' } })
+    throw new ScrapdeckError('BAD_INPUT', asSentence(problem), { data: { field: 'python' } })
   }
 
   refresh(project?: ProjectName): void {
@@ -143,16 +144,17 @@ export class LocalEnvironments implements Environments {
   /** Starts a missing build. Must be cheap, because it is called for every job that could be placed. */
   pythonOf(project: ProjectName): PythonOfProject {
     const { main, isolation, settingOf } = this.#options
-    if (isolation?.problem) return missing(isolation.problem, `cannot keep spiders apart: ${isolation.problem}`)
+    if (isolation?.problem)
+      return missing(plain(isolation.problem), say('not_ready.not_apart', { why: isolation.problem }))
     const setting = settingOf(project)
     const { state, path, problem } = main.state()
     if (setting.kind === 'default') {
       if (state === 'ready') return { path: path! }
-      return missing(problem ?? 'Python is not ready yet.', 'has no Python with Scrapy yet')
+      return missing(problemOfMain(problem), say('not_ready.no_scrapy'))
     }
     if (setting.kind === 'interpreter') return this.#pythonOfInterpreter(project, setting.path)
     const one = this.#madeFor(setting.text)
-    if (one === null) return missing(problem ?? 'Python is not ready yet.', 'has no Python yet')
+    if (one === null) return missing(problemOfMain(problem), say('not_ready.no_python'))
     return this.#pythonOfMade(project, one, setting.text)
   }
 
@@ -175,9 +177,12 @@ export class LocalEnvironments implements Environments {
 
   #pythonOfInterpreter(project: ProjectName, command: string): PythonOfProject {
     const { finding } = this.#interpreters.of(command)
-    if (finding === null) return missing(`${command} is being checked.`, `is checking ${command}`)
+    if (finding === null)
+      return missing(say('python.checking', { command }), say('not_ready.checking_python', { command }))
     const problem = problemOfInterpreter(command, finding)
-    return problem === null ? { path: finding.path } : missing(problem, `cannot run ${project}: ${problem}`)
+    return problem === null
+      ? { path: finding.path }
+      : missing(problem, say('not_ready.python_unusable', { project, why: problem }))
   }
 
   #pythonOfMade(project: ProjectName, one: Made, requirements: string): PythonOfProject {
@@ -188,17 +193,11 @@ export class LocalEnvironments implements Environments {
       this.#made.begin(one, this.#options.main.base(), requirements)
     }
     if (one.work !== null) {
-      const { text } = progressOf(one)
-      return missing(
-        `The Python environment of ${project} is being built (${text}).`,
-        `is building the Python environment of ${project} (${text})`
-      )
+      const of = { project, progress: progressOf(one).text }
+      return missing(say('python.building', of), say('not_ready.building', of))
     }
-    const failure = environment.failure() ?? 'Scrapdeck is stopping'
-    return missing(
-      `The Python environment of ${project} could not be built. ${failure}`,
-      `could not build the Python environment of ${project} (${failure})`
-    )
+    const of = { project, why: environment.failure() ?? say('python.scrapdeck_stopping') }
+    return missing(say('python.not_built', of), say('not_ready.not_built', of))
   }
 
   #madeFor(text: string): Made | null {
@@ -258,7 +257,9 @@ export class LocalEnvironments implements Environments {
   }
 }
 
-function missing(problem: string, waiting: string): PythonOfProject {
+const problemOfMain = (problem: string | null) => (problem === null ? say('python.not_ready') : plain(problem))
+
+function missing(problem: Message, waiting: Message): PythonOfProject {
   return { path: null, problem, waiting }
 }
 

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { type Message, say } from '../../../../shared/texts/message.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { Isolation } from '../isolation/isolation.ts'
 import { checkPython, type Finding, isNewEnough, OLDEST_PYTHON } from './check-python.ts'
@@ -57,15 +58,14 @@ export class NamedInterpreters {
   }
 }
 
-export function problemOfInterpreter(command: string, finding: Finding): string | null {
+export function problemOfInterpreter(command: string, finding: Finding): Message | null {
   const { path, version, scrapyVersion, failure } = finding
-  if (version === null)
-    return `${command} cannot be used as Python (${failure}). Specify Python ${OLDEST_PYTHON} or newer.`
-  if (!isNewEnough(finding)) return `${command} is Python ${version}. Specify Python ${OLDEST_PYTHON} or newer.`
+  const oldest = OLDEST_PYTHON
+  if (version === null) return say('python.not_usable', { command, oldest, why: String(failure) })
+  if (!isNewEnough(finding)) return say('python.old', { command, version, oldest })
   if (scrapyVersion !== null) return null
-  const install = `Install it there (${path} -m pip install Scrapy), or give the project requirements instead.`
-  if (failure === null) return `${command} is Python ${version} without Scrapy. ${install}`
-  return `${command} is Python ${version}, but its Scrapy cannot be imported (${failure}). ${install}`
+  if (failure === null) return say('python.no_scrapy', { command, version, path })
+  return say('python.scrapy_broken', { command, version, path, why: failure })
 }
 
 export function interpreterId(command: string): string {

@@ -1,0 +1,106 @@
+import { countOf, several, type Words } from './parts.ts'
+
+interface OfProject {
+  project: string
+}
+
+const tried = (learned: string, { isTrying }: { isTrying: boolean }): string =>
+  isTrying ? `${learned}; trying another` : learned
+
+/** What is said of a node and of the runs that it is to start. */
+export const nodes = {
+  /** Why a node cannot start runs of a project now. Follows its name. */
+  'not_ready.kept_for_former_runs': () => 'is kept for its former runs; new ones go to the nodes of the engines',
+  'not_ready.python_not_told': ({ project }: OfProject) => `does not know yet which Python ${project} uses`,
+  'not_ready.not_apart': ({ why }: { why: Words }) => `cannot keep spiders apart: ${why}`,
+  'not_ready.no_scrapy': () => 'has no Python with Scrapy yet',
+  'not_ready.no_python': () => 'has no Python yet',
+  'not_ready.checking_python': ({ command }: { command: string }) => `is checking ${command}`,
+  'not_ready.python_unusable': ({ project, why }: OfProject & { why: Words }) => `cannot run ${project}: ${why}`,
+  'not_ready.building': ({ project, progress }: OfProject & { progress: Words }) =>
+    `is building the Python environment of ${project} (${progress})`,
+  'not_ready.not_built': ({ project, why }: OfProject & { why: Words }) =>
+    `could not build the Python environment of ${project} (${why})`,
+
+  /** Why a pod of Kubernetes has not started. */
+  'pending.suspended': () => 'its Job is suspended',
+  'pending.fetching_egg': () => 'fetching its egg',
+  'pending.no_reason': () => 'no reason given',
+
+  /** What a node lists in excess. Follows "it lists ". `nouns`: of what it lists more than the numbers here. */
+  'excess.listed': (of: {
+    nouns: readonly string[]
+    projects: number
+    versions: number
+    spiders: number
+    unusable: number
+  }) => {
+    const parts = of.nouns.map((noun) => `more than ${countOf(of[noun as 'projects'])} ${noun}`)
+    if (of.unusable > 0) parts.push(`${several(of.unusable, 'name')} that cannot be used`)
+    return parts.join(' and ')
+  },
+
+  /** How the number of a node's slots is known. */
+  'slots.set': () => 'set by you',
+  'slots.of_node': () => 'reported by the node (max_proc)',
+  'slots.of_engine': () => 'reported by its engine',
+  'slots.of_quota': ({ quota, field }: { quota: string; field: string }) =>
+    `from the ResourceQuota ${quota} (${field})`,
+  'slots.of_cpus': () => 'one for each CPU of this computer',
+  'slots.unknown': () => 'not known, because Scrapyd does not report it; trying one job first',
+  'slots.proved': (of: { slots: number; waited: number; seconds: number; isTrying: boolean }) =>
+    tried(`learned: ${of.slots} ran while ${of.waited} waited, for ${of.seconds} s`, of),
+  'slots.ran': ({ ran }: { ran: number }) =>
+    tried(ran === 1 ? 'learned: one job ran' : `learned: ${ran} ran at once`, { isTrying: true }),
+
+  /** Why a node got a job. */
+  'placed.on_free_slot': ({ free, slots }: { free: number; slots: number }) =>
+    `${free} of ${slots} slots free, has the egg`,
+  'placed.in_queue': ({ place, queueAhead }: { place: number; queueAhead: number }) =>
+    `place ${place} of ${queueAhead} ahead in its queue, has the egg`,
+  'placed.to_try': () => 'tried for another slot, has the egg',
+
+  /** Why no node of a kind can start a run. */
+  'run_problem.name': (of: { noun: string; name: string; fault: Words }) =>
+    `The ${of.noun} ${of.name} ${of.fault}, and it names a folder or a file of logs.`,
+  'run_problem.version': ({ name }: { name: string }) => `${name} is not a valid version name.`,
+  'run_problem.variable_large': ({ name }: { name: string }) =>
+    `The variable ${name} is too large to pass to a process.`,
+  'run_problem.setting_unpassable': ({ name }: { name: string }) =>
+    `The setting or argument ${name} cannot be passed to a process.`,
+  'run_problem.setting_large': ({ name }: { name: string }) =>
+    `The setting or argument ${name} is too large to pass to a process.`,
+  'run_problem.argument_reserved': ({ name }: { name: string }) =>
+    `Scrapyd uses the argument name ${name} itself. Rename the argument.`,
+  'run_problem.no_egg': ({ project, version }: OfProject & { version: string }) =>
+    `there is no egg of ${project}, version ${version}`,
+  'run_problem.egg_unreadable': ({ project, version, why }: OfProject & { version: string; why: Words }) =>
+    `the egg of ${project}, version ${version}, cannot be read: ${why}`,
+  'run_problem.version_unknown': ({ version }: { version: string }) => `version '${version}' not found`,
+  'run_problem.secret_unreadable': ({ names }: { names: readonly string[] }) =>
+    `a secret value (${names.join(', ')}) cannot be decrypted with the current key, so nothing was sent. Run the job again and re-enter its secret values`,
+  'run_problem.already_accepted': ({ jobid }: { jobid: string }) => `job '${jobid}' was already accepted`,
+  /** Follows "rejected the request: ". */
+  'run_problem.name_unusable': (of: { noun: string; name: string; fault: Words }) =>
+    `the ${of.noun} ${of.name} ${of.fault}`,
+
+  /** Why the node of this computer has no Python for a project. */
+  'python.not_ready': () => 'Python is not ready yet.',
+  'python.checking': ({ command }: { command: string }) => `${command} is being checked.`,
+  'python.building': ({ project, progress }: OfProject & { progress: Words }) =>
+    `The Python environment of ${project} is being built (${progress}).`,
+  'python.not_built': ({ project, why }: OfProject & { why: Words }) =>
+    `The Python environment of ${project} could not be built. ${why}`,
+  'python.scrapdeck_stopping': () => 'Scrapdeck is stopping',
+  'python.not_usable': ({ command, oldest, why }: { command: string; oldest: string; why: Words }) =>
+    `${command} cannot be used as Python (${why}). Specify Python ${oldest} or newer.`,
+  'python.old': ({ command, version, oldest }: { command: string; version: string; oldest: string }) =>
+    `${command} is Python ${version}. Specify Python ${oldest} or newer.`,
+  'python.no_scrapy': ({ command, version, path }: { command: string; version: string; path: string }) =>
+    `${command} is Python ${version} without Scrapy. ${installScrapy(path)}`,
+  'python.scrapy_broken': (of: { command: string; version: string; path: string; why: Words }) =>
+    `${of.command} is Python ${of.version}, but its Scrapy cannot be imported (${of.why}). ${installScrapy(of.path)}`
+}
+
+const installScrapy = (path: string): string =>
+  `Install it there (${path} -m pip install Scrapy), or give the project requirements instead.`
