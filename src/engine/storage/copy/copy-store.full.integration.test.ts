@@ -13,10 +13,12 @@ import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
 import { until } from '../../testing/until.ts'
 import { openPostgresStoreHere } from '../postgres/postgres-store.ts'
 import type { Connection } from '../postgres/connection.ts'
+import { TYPES } from '../postgres/given-rows.ts'
 import { connectTo } from '../postgres/postgres-driver.ts'
 import { type PostgresServer, startPostgres, whyNoPostgres } from '../postgres/testing/start-postgres.ts'
 import { openSqliteStoreHere } from '../sqlite/sqlite-store.ts'
 import { copyStore, type CopyOptions, type CopyProgress, type StorePlace } from './copy-store.ts'
+import { sharedTables } from './sqlite-side.ts'
 import { fillStore, MORE_ROWS } from './testing/fill-store.ts'
 
 const common = { clock: systemClock, logger: silentLogger }
@@ -85,6 +87,23 @@ describe.skipIf(whyNoPostgres() !== null)('copying a store', () => {
     expect(there).toMatchObject({ resumed: false, replacedTexts: 0 })
     expect(there.tables.find(({ table }) => table === 'jobs')!.rows).toBeGreaterThan(300)
     expect(tablesOf(back)).toEqual(tablesOf(filled.path))
+  })
+
+  test('finds the same tables and columns in both databases', async () => {
+    const postgres = aNamespace()
+    await copy({ directory: filled.path }, { postgres })
+    const [{ schema }, own] = [postgres, ['schema_version', 'last_forgotten_change', 'engine_common', 'engine_lease']]
+    const there = asking.send({
+      text: `SELECT relname || '.' || attname || ' ' || format_type(atttypid, NULL)
+        FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+        WHERE relnamespace = '"${schema}"'::regnamespace AND relkind = 'r' AND attnum > 0 AND NOT attisdropped
+          AND attgenerated = '' AND relname NOT IN (${[...own, 'engine_terms', 'engines'].map((name) => `'${name}'`)})`,
+      values: []
+    })
+    const here = sharedTables().flatMap(({ name, columns }) =>
+      columns.map((column) => `${name}.${column.name} ${TYPES[column.kind]}`)
+    )
+    expect(there.result().rows.flat().sort()).toEqual(here.sort())
   })
 
   test('reads a namespace in use as it was at one moment, whatever is written meanwhile', async () => {

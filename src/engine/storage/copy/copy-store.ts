@@ -5,9 +5,9 @@ import type { Logger } from '../../runtime/logger.ts'
 import type { PostgresAddress } from '../../runtime/postgres-address.ts'
 import { withoutNul } from '../postgres/given-rows.ts'
 import { openPostgresSource, openPostgresTarget } from './postgres-side.ts'
-import { type BatchLimits, keyOf, type Shape, type Source, type Table, type Target } from './side.ts'
+import { type BatchLimits, keyOf, type Source, type Table, type Target } from './side.ts'
 import type { Cell } from '../sql/database.ts'
-import { openSqliteSource, openSqliteTarget } from './sqlite-side.ts'
+import { openSqliteSource, openSqliteTarget, sharedTables } from './sqlite-side.ts'
 
 export type StorePlace =
   | { directory: string }
@@ -54,22 +54,22 @@ const LIMITS: BatchLimits = { rows: 2_000, bytes: 4_000_000 }
  */
 export function copyStore({ from, to, logger, restart = false, limits = LIMITS, report }: CopyOptions): CopyResult {
   if ('postgres' in from === 'postgres' in to) throw refusalOfSameKind('postgres' in from)
-  const { source, shape: given } =
+  const tables = sharedTables()
+  const source =
     'postgres' in from ? openPostgresSource(from.postgres, from.whileInUse) : openSqliteSource(from.directory)
   try {
-    const { target, shape: made } =
+    const target =
       'postgres' in to
         ? openPostgresTarget(to.postgres, { logger, isRestarted: restart })
         : openSqliteTarget(to.directory, restart)
     try {
-      const tables = tablesOf(source.kind === 'sqlite' ? given : made, source.kind === 'sqlite' ? made : given)
       const resumed = target.begunFrom !== null
       if (target.begunFrom !== null && target.begunFrom !== source.name) throw refusalOfOther(target, source)
-      if (!resumed) target.begin(source.name)
+      if (!resumed) target.begin(source.name, tables)
       for (const table of tables) copyTable(table, { source, target, limits, report })
       const compared = { source, target, limits, report, replacedTexts: 0 }
       const copied = tables.map((table) => compareTable(table, compared))
-      target.finish(source.counters())
+      target.finish(source.counters(), tables)
       return { tables: copied, resumed, replacedTexts: compared.replacedTexts }
     } finally {
       target.close()
@@ -156,22 +156,6 @@ function addRow(hash: Hash, row: Cell[]): void {
     else hash.update(cell === null ? 'n' : `i${cell};`)
   }
   hash.update('\n')
-}
-
-function tablesOf(sqlite: Shape, postgres: Shape): Table[] {
-  const columns = ({ columns }: Table) =>
-    columns
-      .map(({ name, kind }) => `${name} ${kind}`)
-      .sort()
-      .join(', ')
-  for (const table of sqlite.tables) {
-    const other = postgres.tables.find(({ name }) => name === table.name)
-    if (other === undefined || columns(table) !== columns(other)) {
-      throw new Error(`The table ${table.name} is not the same on SQLite and PostgreSQL`)
-    }
-  }
-  if (sqlite.tables.length !== postgres.tables.length) throw new Error('PostgreSQL has tables that SQLite has not')
-  return sqlite.tables
 }
 
 function refusalOfSameKind(isPostgres: boolean): ScrapdeckError {

@@ -10,15 +10,10 @@ import { insertMany } from '../sql/table.ts'
 import { migrate, MIGRATIONS } from '../postgres/migrate.ts'
 import { connectTo } from '../postgres/postgres-driver.ts'
 import { explainPostgresError } from '../postgres/postgres-error.ts'
-import type { BatchLimits, ColumnKind, Counters, Shape, Side, Source, Table, Target } from './side.ts'
+import type { BatchLimits, Counters, Side, Source, Table, Target } from './side.ts'
 import type { Cell } from '../sql/database.ts'
-import { COPY_OF, COPYING } from './side.ts'
+import { commonReads, COPY_OF, COPYING, quoted } from './side.ts'
 import { requireNewestSchema } from '../schema-versions.ts'
-
-const ENGINES = ['engine_lease', 'engine_terms', 'engines', 'engine_common']
-const OWN_TABLES = ['schema_version', 'last_forgotten_change', COPY_OF, ...ENGINES]
-
-const KINDS = new Map<string, ColumnKind>(Object.entries(TYPES).map(([kind, type]) => [type, kind as ColumnKind]))
 
 /**
  * A lease that no engine has. A connection with a lease does not lock the namespace, so it can read a namespace that is
@@ -27,7 +22,7 @@ const KINDS = new Map<string, ColumnKind>(Object.entries(TYPES).map(([kind, type
 const NO_LEASE = { holder: '', epoch: 0 }
 
 /** Throws DATABASE_IN_USE while an engine uses the namespace. With `isInUse`, it reads a snapshot instead. */
-export function openPostgresSource(address: PostgresAddress, isInUse = false): { source: Source; shape: Shape } {
+export function openPostgresSource(address: PostgresAddress, isInUse = false): Source {
   return opened(isInUse ? { ...address, lease: NO_LEASE } : address, (session) => {
     const { ask, schema } = session
     if (isInUse) {
@@ -42,7 +37,7 @@ export function openPostgresSource(address: PostgresAddress, isInUse = false): {
     }
     const [version] = ask(`SELECT version FROM "${schema}".schema_version`)[0]!
     requireNewestSchema(address.name, version as number, MIGRATIONS)
-    const source: Source = {
+    return {
       ...sideOf(session, schema),
       counters() {
         const counters: Counters = new Map()
@@ -57,7 +52,6 @@ export function openPostgresSource(address: PostgresAddress, isInUse = false): {
         return counters
       }
     }
-    return { source, shape: shapeOf(session, schema) }
   })
 }
 
@@ -65,7 +59,7 @@ export function openPostgresSource(address: PostgresAddress, isInUse = false): {
 export function openPostgresTarget(
   address: PostgresAddress,
   { logger, isRestarted }: { logger: Logger; isRestarted: boolean }
-): { target: Target; shape: Shape } {
+): Target {
   return opened(address, (session) => {
     const { ask, connection, schema } = session
     const draft = `${schema}-${COPYING}`
@@ -79,13 +73,12 @@ export function openPostgresTarget(
     // This session holds the lock of the namespace, so no one else can migrate it.
     migrate(connection, { schema: draft, lockSql: 'SELECT 1', name: address.name })
     const begun = ask(`SELECT to_regclass('"${draft}".${COPY_OF}') IS NOT NULL`)[0]![0] === 1
-    const shape = shapeOf(session, draft)
-    const target: Target = {
+    return {
       ...sideOf(session, draft),
       begunFrom: begun ? String(ask(`SELECT source FROM "${draft}".${COPY_OF}`)[0]![0]) : null,
-      begin(from) {
+      begin(from, tables) {
         together(session, [
-          ...shape.tables.map(({ name }) => ({ text: `DELETE FROM "${draft}".${name}`, values: [] })),
+          ...tables.map(({ name }) => ({ text: `DELETE FROM "${draft}".${name}`, values: [] })),
           { text: `CREATE TABLE "${draft}".${COPY_OF} (source text NOT NULL)`, values: [] },
           { text: `INSERT INTO "${draft}".${COPY_OF} VALUES ($1)`, values: [from] }
         ])
@@ -94,8 +87,8 @@ export function openPostgresTarget(
         const columns = Object.fromEntries(table.columns.map(({ name, kind }) => [name, kind]))
         ask(withGivenSql(insertMany(`"${draft}".${table.name}`, columns)), [asJson(rows)])
       },
-      finish(counters) {
-        ask(`ANALYZE ${shape.tables.map(({ name }) => `"${draft}".${name}`).join(', ')}`)
+      finish(counters, tables) {
+        ask(`ANALYZE ${tables.map(({ name }) => `"${draft}".${name}`).join(', ')}`)
         const numbered = sequencesOf(session, draft).map(([table, sequence, column]) => ({
           text: `SELECT setval('${sequence}', greatest($1::bigint, (SELECT max("${column}") FROM "${draft}".${table})))`,
           values: [counters.get(table) ?? 0],
@@ -113,7 +106,6 @@ export function openPostgresTarget(
         ])
       }
     }
-    return { target, shape }
   })
 }
 
@@ -168,20 +160,13 @@ function sideOf({ connection, ask, name }: Session, schema: string): Side {
     name,
     kind: 'postgres',
     close: () => connection.end(),
-    count: (table) => ask(`SELECT count(*) FROM "${schema}".${table.name}`)[0]![0] as number,
-    lastKey(table) {
-      const order = table.key.map((column) => `${quoted(column)} DESC`)
-      const sql = `SELECT ${table.key.map(quoted)} FROM "${schema}".${table.name} ORDER BY ${order} LIMIT 1`
-      return (ask(sql)[0] ?? null) as Cell[] | null
-    },
+    ...commonReads(ask, `"${schema}".`),
     read(table, after, limits) {
       const rows = ask(readSql(schema, table, { isFirst: after === null, limits }), (after ?? []) as Value[])
       return rows as Cell[][]
     }
   }
 }
-
-const quoted = (name: string): string => `"${name}"`
 
 /**
  * Returns the SQL that reads a batch. It sums up the sizes of the preceding rows without reading their large values,
@@ -212,19 +197,3 @@ const sequencesOf = ({ ask }: Session, schema: string) =>
        FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
        WHERE relnamespace = '"${schema}"'::regnamespace AND attidentity <> '' ORDER BY relname`
   ) as [table: string, sequence: string, column: string][]
-
-function shapeOf({ ask }: Session, schema: string): Shape {
-  const rows = ask(
-    `SELECT relname, attname, format_type(atttypid, NULL) FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
-       WHERE relnamespace = '"${schema}"'::regnamespace AND relkind = 'r' AND attnum > 0 AND NOT attisdropped
-         AND attgenerated = '' ORDER BY relname COLLATE "C", attnum`
-  ) as [string, string, string][]
-  const tables: Table[] = []
-  for (const [name, column, type] of rows) {
-    if (OWN_TABLES.includes(name)) continue
-    const table = tables.find((one) => one.name === name) ?? { name, columns: [], key: [] }
-    if (!tables.includes(table)) tables.push(table)
-    table.columns.push({ name: column, kind: KINDS.get(type) ?? 'TEXT' })
-  }
-  return { tables }
-}

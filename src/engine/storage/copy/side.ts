@@ -9,11 +9,6 @@ export interface Table {
   key: string[]
 }
 
-export interface Shape {
-  /** Only SQLite's shape has keys. It lists each table after the tables that it refers to. */
-  tables: Table[]
-}
-
 /** A batch ends with the row that exceeds a limit, so that memory use does not depend on the amount of data. */
 export interface BatchLimits {
   rows: number
@@ -42,15 +37,27 @@ export interface Target extends Side {
   /** The source of the interrupted copy; null: this copy is new. */
   readonly begunFrom: string | null
   /** Deletes the rows that every new store has, and records the source. */
-  begin(source: string): void
+  begin(source: string, tables: readonly Table[]): void
   write(table: Table, rows: Cell[][]): void
-  finish(counters: Counters): void
+  finish(counters: Counters, tables: readonly Table[]): void
 }
 
 /** The name of every unfinished store contains this. The name of a finished store never does. */
 export const COPYING = 'copying'
 /** The table in an unfinished store that records its source. */
 export const COPY_OF = 'store_copy'
+
+export const quoted = (name: string): string => `"${name}"`
+
+/** The reads whose SQL is the same for both databases. `prefix`: the schema of the tables, with its dot. */
+export const commonReads = (ask: (sql: string) => unknown[][], prefix = ''): Pick<Side, 'count' | 'lastKey'> => ({
+  count: ({ name }) => ask(`SELECT count(*) FROM ${prefix}${name}`)[0]![0] as number,
+  lastKey({ name, key }) {
+    const order = key.map((column) => `${quoted(column)} DESC`)
+    const rows = ask(`SELECT ${key.map(quoted)} FROM ${prefix}${name} ORDER BY ${order} LIMIT 1`)
+    return (rows[0] ?? null) as Cell[] | null
+  }
+})
 
 export const keyOf = (table: Table, row: readonly Cell[]): Cell[] =>
   table.key.map((name) => row[table.columns.findIndex((column) => column.name === name)]!)
