@@ -30,7 +30,7 @@ export async function followEngines(client: DesktopClient): Promise<never> {
   }
 }
 
-/** Reloads the page for another engine, so that no data of the current engine stays visible. */
+/** Reloads the page for another engine, so that no data from the current engine stays visible. */
 export function openEngine(id: string, view = '#/'): void {
   const url = new URL(id === LOCAL_ENGINE ? './' : `./?engine=${encodeURIComponent(id)}`, document.baseURI)
   url.hash = view

@@ -23,7 +23,7 @@ declare global {
 }
 
 /**
- * The engine that this page shows in the desktop. A page never switches engines, because it could then show data of
+ * The engine that this page shows in the desktop. A page never switches engines, because it could then show data from
  * one engine in the view of another.
  */
 export const engineOfPage = (): string => new URLSearchParams(window.location.search).get('engine') ?? LOCAL_ENGINE
@@ -57,7 +57,7 @@ export async function connectDesktop(): Promise<DesktopClient | null> {
 function receivePort(bridge: DesktopBridge, to: string): Promise<MessagePort> {
   return new Promise((resolve) => {
     const onMessage = (event: MessageEvent) => {
-      // Only our preload script runs in this window before this code. Frames and other windows are never trusted.
+      // Trust only this window, in which only our preload script runs before this code, not frames or other windows.
       const port = event.ports[0]
       if (event.source !== window || event.data !== wireMessage(to) || port === undefined) return
       window.removeEventListener('message', onMessage)

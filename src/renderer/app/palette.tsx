@@ -301,7 +301,7 @@ function useSchedules(text: string): Entry[] {
     id: `schedule ${schedule.id}`,
     group: texts.schedules,
     label: schedule.name,
-    // Contains what was typed, because the engine has already filtered the schedules, including by what they run.
+    // Include the typed text, so that every schedule matches: the engine has already filtered them.
     words: texts.scheduleWords(text),
     note: schedule.paused ? texts.schedulePaused : schedule.zone,
     icon: <IconCalendarTime size={16} />,

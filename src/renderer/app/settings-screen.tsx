@@ -26,7 +26,7 @@ export function SettingsScreen() {
   const mayWebhooks = useMay('webhooks.change').may
   const status = useQuery(query.system.status.queryOptions())
   const nodes = useQuery(query.nodes.list.queryOptions()).data?.nodes
-  // Whether there are several engines. Each of them manages the Pythons of its own local node.
+  // Whether there are several engines, each of which manages the Pythons of its local node.
   const hasEngines = nodes?.some(({ kind }) => kind === 'engine') === true
   return (
     <Stack gap={12} className={classes.screen}>

@@ -147,7 +147,7 @@ function engineName(host: 'desktop' | 'service' | undefined): string {
   return window.location.hostname
 }
 
-/** The current user. Renders nothing for a login with the service's own password. */
+/** Shows the current user, or nothing for a login with the service's own password. */
 function AccountMenu() {
   const { data: me } = useMe()
   const mayAudit = useMay('audit.read').may

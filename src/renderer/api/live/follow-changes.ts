@@ -33,7 +33,7 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
   let flushPlanned = false
   const refetches = new Map<string, ReturnType<typeof setTimeout>>()
 
-  // Changes that arrived during fetches. `fetchBegan` has each fetch's start position in this list.
+  // Changes that arrived during fetches. `fetchBegan` holds each fetch's start position in this list.
   let sinceFetches: Change[] = []
   const fetchBegan = new Map<string, number>()
   const unsubscribe = cache.subscribe((event) => {

@@ -83,7 +83,7 @@ export const jobs: NounUpdates<'jobs'> = {
   }
 }
 
-/** Changes contain one waiting reason per lane, which applies to all its queued jobs. */
+/** A change contains one waiting reason per lane, which applies to all queued jobs of the lane. */
 function withWaiting(job: Job, byLane: ByLane): Job {
   const waiting = job.state === 'queued' ? byLane.get(job.lane) : undefined
   return waiting === undefined ? job : { ...job, waiting }
@@ -103,7 +103,7 @@ function stillRunning(row: RunningJob, job: Job | null | undefined): RunningJob[
   return [{ ...row, state, status, attemptCount, cancelAskedAtMs, unknownSinceMs, startedAtMs, sentVersion }]
 }
 
-/** Whether a job on a node has no row, or its row shows another node or no process. */
+/** Whether any job on a node is missing from the rows, or its row shows another node or no process. */
 function startedIn(byId: ById, rows: readonly RunningJob[]): boolean {
   const shown = new Map(rows.map((row) => [row.id as string, row]))
   return [...byId].some(([id, job]) => {
@@ -128,7 +128,7 @@ function updateList(data: Pages<JobPage>, input: ListInput, jobs: ById): Pages<J
     return updated
   })
   if (pages.every((page, index) => page === data.pages[index])) return data
-  // A list that stays open for days would grow without bound. Distant rows are refetched on scrolling.
+  // Trim a list that stays open for days, which would grow without bound. Scrolling refetches the distant rows.
   const [first] = pages
   if (first && first.jobs.length > LIST_ROWS_MAX) {
     return { pages: [trimPage(first, LIST_ROWS_MAX / 2)], pageParams: data.pageParams.slice(0, 1) }
@@ -136,7 +136,7 @@ function updateList(data: Pages<JobPage>, input: ListInput, jobs: ById): Pages<J
   return { ...data, pages }
 }
 
-/** Whether a full page has lost rows, so that rows from below must move up to it. */
+/** Whether a full page has lost rows, so that rows from below must move up into it. */
 function lacksRows(data: Pages<JobPage>, { limit = PAGE_ROWS }: ListInput): boolean {
   return !('pages' in data) && data.nextBefore !== null && data.jobs.length < limit
 }

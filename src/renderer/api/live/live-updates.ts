@@ -83,7 +83,7 @@ export const LIVE_UPDATES = {
   )
 } as const satisfies LiveUpdates
 
-/** If a thing changed several times, keeps only the newest change. */
+/** Keeps only the newest change to each thing. */
 export function newestOfEach(changes: readonly Change[]): Change[] {
   const newest = new Map<string, Change>()
   for (const change of changes) {

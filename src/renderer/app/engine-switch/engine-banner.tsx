@@ -56,7 +56,7 @@ export function EngineBanner() {
       <Banner>
         <IconVersions size={14} aria-hidden />
         <span>{texts.engineNewer(name, version!, appVersion!)}</span>
-        {/* Through an SSH host, a browser can reach the engine only to sign in. */}
+        {/* A browser can reach an engine behind an SSH host only to sign in. */}
         {!url.startsWith('ssh:') && (
           <Button size="compact-xs" variant="default" onClick={() => openUi.mutate(id)}>
             {texts.openOwnUi}

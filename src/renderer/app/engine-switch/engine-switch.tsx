@@ -136,7 +136,7 @@ export function Swatch({ colour }: { colour: RemoteEngine['colour'] }) {
   return <span className={`${classes.swatch} fixed`} style={{ background: COLOURS[colour] }} aria-hidden />
 }
 
-/** A line in the engine's color above everything, so users do not mistake one engine for another. */
+/** A line in the engine's color above everything, so that users do not mistake one engine for another. */
 export function EngineLine() {
   const colour = useRemoteEngines(({ current }) => current?.colour)
   return colour === undefined ? null : (

@@ -198,7 +198,7 @@ export const permissionsOfMe = ({ permissions: { everywhere, projects } }: Me): 
 
 /**
  * Preselects one of the user's roles for a token. A program gets its most powerful role, because its roles are meant
- * for its tokens. For other users, the chosen role stays if they have it.
+ * for its tokens. For other users, keeps the chosen role if they have it.
  */
 export function roleFor(user: Pick<User, 'kind'> | undefined, chosen: string, among: readonly AccessRole[]): string {
   const size = (role: AccessRole | undefined) => role?.permissions.length ?? 0

@@ -35,7 +35,7 @@ export type Asked =
 
 const Redirect = SignInApproval.shape.to.options[0]
 
-/** The request in the URL. It can be forged, so only a program on this computer can get the code. */
+/** The request in the URL. Anyone can forge it, so the code goes only to a program on this computer. */
 export function readAuthorize(search: AuthorizeSearch): Asked {
   const { client, host, user = '', redirect_uri: redirectUri, state, code_challenge: challenge, ...rest } = search
   if (redirectUri === undefined) return { is: 'code' }

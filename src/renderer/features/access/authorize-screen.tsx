@@ -26,7 +26,7 @@ import { texts } from '../../../shared/texts/ui/access.ts'
 
 type End = { is: 'allowed' | 'denied'; requester: SignInRequester }
 
-/** A program sends its user here to grant it access. */
+/** A program that needs access sends its user to this screen. */
 export function AuthorizeScreen() {
   const asked = readAuthorize(getRouteApi('/authorize').useSearch())
   const [waiting, setWaiting] = useState<(WaitingSignIn & { userCode: string }) | null>(null)

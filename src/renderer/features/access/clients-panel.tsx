@@ -9,7 +9,7 @@ import { QueryState } from '../../ui/states.tsx'
 import classes from './access.module.css'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
-/** How Scrapyd clients connect. They use a token, because this page cannot read the password. */
+/** Shows how Scrapyd clients connect: with a token, because this page cannot read the password. */
 export function ClientsPanel({ me: { name } }: { me: Me }) {
   const { query } = useApi()
   const status = useQuery(query.system.status.queryOptions())

@@ -20,7 +20,7 @@ export const fromGroups = (user: Pick<User, 'id'>, groups: readonly Group[]): st
   groupsOf(user, groups).map((group) => texts.rolesFromGroup(givenWords(group).join(', ') || texts.noRole, group.name))
 
 export interface Loss {
-  /** Members who have no other roles. */
+  /** Members who have roles only from this group. */
   lockedOut: User[]
   losing: User[]
 }

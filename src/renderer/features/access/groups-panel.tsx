@@ -162,7 +162,7 @@ function GroupDialog({ group, users, onClose }: GroupDialogProps) {
   )
 }
 
-/** Keeps changes to the members that another owner made while the dialog was open. */
+/** Keeps the membership changes that another owner made while the dialog was open. */
 function withoutOthersChanges({ members, ...wanted }: NewGroup, before: Group) {
   return {
     ...wanted,

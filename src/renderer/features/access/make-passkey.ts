@@ -1,11 +1,11 @@
 import type { NewCredential } from '../../../shared/contract/index.ts'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
-/** Why this browser cannot create passkeys at any URL. null: it can. */
+/** Why this browser cannot create passkeys, regardless of the URL. null: it can. */
 export const browserProblem = (): string | null =>
   typeof globalThis.PublicKeyCredential?.parseCreationOptionsFromJSON === 'function' ? null : texts.noPasskeySupport
 
-/** `options` come from the engine. Rejects with our own text, because the browser's does not say what to do. */
+/** `options` come from the engine. Rejects with our own text, because the browser's text does not say what to do. */
 export async function makePasskey(options: Record<string, unknown>): Promise<NewCredential> {
   const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options as never)
   let made: Credential | null

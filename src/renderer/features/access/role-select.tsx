@@ -13,10 +13,10 @@ interface RoleSelectProps extends SelectProps {
   hasNone?: boolean
 }
 
-/** `hasNone`: also offers no role. */
+/** `hasNone` adds an option for no role. */
 export function RoleSelect({ roles, hasNone = false, ...props }: RoleSelectProps) {
   const names = [...(hasNone ? ['none'] : []), ...roles.map(({ name }) => name)]
-  // Whether the value is not an option, because the user has several roles from groups or the role was removed.
+  // Whether no option has this value, which is the case for several roles from groups and for a removed role.
   const isOther = typeof props.value === 'string' && !names.includes(props.value)
   return (
     <Select

@@ -82,7 +82,7 @@ function ConfirmCodeDialog({
   )
 }
 
-/** Shown once: the engine stores only their hashes. */
+/** Shows the codes once: the engine stores only their hashes. */
 export function RecoveryCodesDialog({ codes, onClose }: { codes: string[]; onClose: () => void }) {
   return (
     <Dialog

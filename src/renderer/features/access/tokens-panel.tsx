@@ -172,7 +172,7 @@ interface CreatedToken {
   userName: string
 }
 
-/** Shown once: the engine stores only the token's hash. */
+/** Shows the token once: the engine stores only its hash. */
 function TokenSecretDialog({ token, secret, userName, onClose }: CreatedToken & { onClose: () => void }) {
   const address = useAddress()
   const snippets = {
@@ -210,7 +210,7 @@ function TokenSecretDialog({ token, secret, userName, onClose }: CreatedToken & 
 }
 
 /**
- * The address where programs reach this Scrapdeck. The desktop's page has no such address, so it shows the engine's.
+ * The address where programs reach this Scrapdeck. The desktop app's page has no such address, so it shows the engine's.
  */
 function useAddress(): string {
   const { query } = useApi()

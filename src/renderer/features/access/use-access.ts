@@ -11,7 +11,7 @@ export function useRoles(): readonly AccessRole[] {
   return useQuery(query.roles.list.queryOptions(READ_AGAIN)).data?.roles ?? BUILT_IN_ROLES
 }
 
-/** Refetches after a change, which can also affect the role of `me`. */
+/** Refetches all access data, because one change can affect the rest, such as the current user's role. */
 export function useReadAccess(): () => Promise<unknown> {
   const { query } = useApi()
   const queries = useQueryClient()

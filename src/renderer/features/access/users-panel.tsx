@@ -34,7 +34,7 @@ import { type GivenRights, rightsForm, rightsIn, type RightsTexts } from './acce
 import { RightsFields } from './rights-fields.tsx'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
-/** For owners. The service's own password is not a user. */
+/** For owners. Does not list the login with the service's own password, which is not a user. */
 export function UsersPanel() {
   const { query } = useApi()
   const users = useQuery(query.users.list.queryOptions(READ_AGAIN))

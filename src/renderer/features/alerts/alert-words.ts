@@ -37,7 +37,7 @@ export interface Names {
   schedule: (id: string) => string
 }
 
-/** `prices/otto, node us-2`: the widest first. null: everything. */
+/** `prices/otto, node us-2`. null: everything. */
 export function scopeWords(scope: AlertScope, names: Names): string | null {
   const { project, spider, scheduleId, nodeId, nodeTag } = scope
   const words = [
@@ -120,7 +120,7 @@ export const MUTED: Record<NonNullable<Alert['muted']>, { word: string; text: st
 
 export const FLAPPING_TEXT = texts.flappingHint
 
-/** The names of the kinds of channels, in the order of the select. */
+/** The names of the channel kinds, in the order of the select. */
 export const CHANNEL_KINDS: Record<AlertTargetKind, string> = {
   email: texts.email,
   slack: texts.slack,

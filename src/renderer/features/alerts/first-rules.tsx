@@ -24,12 +24,12 @@ import { texts } from '../../../shared/texts/ui/alerts.ts'
 const ANYWHERE = { project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: null }
 const NO_NAMES = { node: (id: string) => id, schedule: (id: string) => id }
 
-/** The usual rules. Excludes `spider_overdue`, which must name a spider, because some spiders are not meant to run. */
+/** The usual rules, without `spider_overdue`: it must name a spider, because some spiders are not meant to run. */
 const usual = ALERT_WATCH_NAMES.filter((watch) => watch !== 'spider_overdue').map((watch) => {
   const { compares, usual: values } = ALERT_WATCHES[watch]
   return { watch, comparison: compares[0], ...values, ...ANYWHERE }
 })
-/** Rules that would fire too often on the first day in a fleet that has never had alerts. */
+/** Rules that would fire too often on the first day with alerts. */
 const LOUD_AT_FIRST: readonly AlertWatch[] = ['spider_errors', 'spider_unusual', 'error_appears', 'job_runs_long']
 
 export function FirstRules() {

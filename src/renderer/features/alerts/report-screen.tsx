@@ -19,7 +19,7 @@ import { AlertsTabs } from './alerts-tabs.tsx'
 import { texts } from '../../../shared/texts/ui/alerts.ts'
 
 const route = getRouteApi('/alerts/report')
-/** How often the screen polls. A report scans all runs, so refetching it on every change would be too expensive. */
+/** The polling interval. A report scans all runs, so refetching it on every change would be too expensive. */
 const EVERY_MS = 60_000
 const DAY_MS = 86_400_000
 const PERIODS = [

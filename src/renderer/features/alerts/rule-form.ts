@@ -26,7 +26,7 @@ export interface RuleTexts extends ScopeTexts {
   channels: string[]
   groupBy: AlertGrouping
   gatherSeconds: string
-  /** Empty: sent once. */
+  /** Empty: the message is not repeated. */
   repeatSeconds: string
   /** Empty: there is no escalation. */
   escalateAfter: string

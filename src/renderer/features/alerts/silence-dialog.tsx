@@ -31,7 +31,7 @@ import { useNames } from './use-names.ts'
 import { texts } from '../../../shared/texts/ui/alerts.ts'
 
 interface SilenceDialogProps {
-  /** Empty: the silence can be for anything. */
+  /** The alerts to silence. Empty: the user chooses what to silence. */
   alerts: readonly Alert[]
   isMaintenance?: boolean
   onClose: () => void
@@ -50,7 +50,7 @@ export function SilenceDialog({ alerts, isMaintenance = false, onClose }: Silenc
     schema: SilenceForm,
     start: () => ({
       ...(only === undefined ? NOTHING : scopeOfAlert(only)),
-      // An alert without a spider and a node can be identified only by its rule.
+      // An alert without a scope can be identified only by its rule.
       ruleId: only !== undefined && scopeWords(scopeOfAlert(only), names) === null ? only.ruleId : null,
       ...startTimes(localZone()),
       repeat: isMaintenance ? 'week' : 'once',

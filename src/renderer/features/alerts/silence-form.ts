@@ -34,7 +34,7 @@ export interface TimeTexts {
 
 export interface SilenceTexts extends ScopeTexts, TimeTexts {
   comment: string
-  /** null: of any rule. */
+  /** null: any rule. */
   ruleId: string | null
 }
 
@@ -91,7 +91,7 @@ const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
 const minutesOf = (time: string): number => Number(time.slice(0, 2)) * 60 + Number(time.slice(3, 5))
 
-/** Repeats from the first window that has not ended. */
+/** The times of a repeating silence, from the first window that has not ended. */
 function timesAgain(
   { weekday, from, to, zone, lastDay }: TimeTexts,
   every: 'day' | 'week',

@@ -14,7 +14,7 @@ export function useSchedules(): readonly Schedule[] {
   return useQuery(query.schedules.list.queryOptions({ input: { limit: SCHEDULES_MAX } })).data?.schedules ?? NONE
 }
 
-/** Names of nodes and schedules, or the id if they were removed. */
+/** Finds the names of nodes and schedules. A removed node or schedule has its id as its name. */
 export function useNames(): Names {
   const { query } = useApi()
   const nodes = useQuery(query.nodes.list.queryOptions()).data?.nodes

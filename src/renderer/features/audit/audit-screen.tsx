@@ -23,7 +23,7 @@ import { texts } from '../../../shared/texts/ui/audit.ts'
 const route = getRouteApi('/audit')
 const PAGE_ROWS = 100
 const ROW_PX = 40
-/** How often to poll, because the change feed does not announce new entries. */
+/** The polling interval. The change feed does not announce new entries. */
 const READ_AGAIN_MS = 15_000
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
@@ -47,7 +47,7 @@ const NO_FILTER: AuditSearch = {
 export function AuditScreen() {
   const me = useMe()
   const { may, why } = useMay('audit.read')
-  // Without the permission, send no request: a refused one would itself add an entry.
+  // Without the permission, send no request: a refused request would itself add an entry.
   if (me.isPending) return <RowsSkeleton />
   if (may) return <AuditLog />
   return (

@@ -16,7 +16,7 @@ import { HandOverDialog } from './hand-over-dialog.tsx'
 import { inOrder, livingVersions } from './engine-rules.ts'
 import { texts } from '../../../shared/texts/ui/engines.ts'
 
-/** How often the screen polls. The change feed has no engines, because each engine sends a heartbeat every second. */
+/** The polling interval. The change feed omits engines, because each of them sends a heartbeat every second. */
 const EVERY_MS = 2_000
 
 export function EnginesScreen() {

@@ -237,11 +237,11 @@ function Occurrences({
   )
 }
 
-/** How many bytes to read, because a traceback through Scrapy's middlewares has more than a hundred lines. */
+/** The number of bytes to read. A traceback through Scrapy's middlewares has more than a hundred lines. */
 const READ_BYTES = 65_536
 const MOST_LINES = 400
 
-/** The record from the log, with its traceback. If the log is gone, only the message. */
+/** Shows the log record with its traceback, or only the message if the log cannot be read. */
 function ErrorExample({ occurrence }: { occurrence: ErrorOccurrence }) {
   const api = useApi()
   const { jobId, attemptNumber, offset, message } = occurrence

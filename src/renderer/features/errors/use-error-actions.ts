@@ -8,7 +8,7 @@ const DONE: Record<ErrorState, string> = { open: texts.reopened, resolved: texts
 
 export type SetErrorState = (group: ErrorGroup, state: ErrorState) => Promise<void>
 
-/** The screen changes when the engine's event arrives. */
+/** The engine's event updates the screen. */
 export function useSetErrorState(): SetErrorState {
   const { client } = useApi()
   return useMemo(

@@ -12,7 +12,7 @@ import { formatInstant } from '../../ui/time.tsx'
 import classes from './items-screen.module.css'
 import { texts } from '../../../shared/texts/ui/items.ts'
 
-/** The value of the select for comparing whole items. It is not a possible field name. */
+/** The value of the select for comparing whole items. It cannot be a field name. */
 const WHOLE = '\0'
 /** Names of fields that are usually keys. */
 const LIKELY_KEYS = ['url', 'id', 'sku', 'isbn', 'link', 'name', 'title']

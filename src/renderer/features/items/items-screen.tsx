@@ -114,7 +114,7 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
   const sort = parseSort(search.sort)
   const [chosen, setChosen] = useState<string[] | null>(null)
   const shown = chosen ?? facts.columns.slice(0, COLUMNS_SHOWN).map(({ name }) => name)
-  // Stable, so a refetch of `describe` without new columns reloads no page.
+  // Stable, so that a refetch of `describe` without new columns reloads no page.
   const names = useStable(shown)
   const counted = useQuery(
     query.items.describe.queryOptions({

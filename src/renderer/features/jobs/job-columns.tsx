@@ -17,7 +17,7 @@ export type AwayOf = (job: Pick<Job, 'nodeId' | 'state' | 'unknownSinceMs'>) => 
 export interface Away {
   word: string
   lastSeenAtMs: number | null
-  /** When the node stopped responding, so its jobs' state is unknown. null: it responds, possibly with an error. */
+  /** When the node stopped responding, which makes its jobs' state unknown. null: it responds, even if with an error. */
   unknownSinceMs: number | null
 }
 
@@ -79,7 +79,7 @@ export function jobColumns(
       width: '74px',
       align: 'end',
       hideBelowPx: 540,
-      // While the node is away, the job's state is unknown, so the clock stops at the last response.
+      // While the node is unreachable, the job's state is unknown, so the clock stops at the last response.
       cell: (job) => (
         <Runtime startedAtMs={job.startedAtMs} endedAtMs={job.endedAtMs ?? awayOf(job)?.lastSeenAtMs ?? null} />
       )

@@ -14,7 +14,7 @@ export type FilterSearch = Pick<
   'status' | 'project' | 'spider' | 'node' | 'schedule' | 'user' | 'text' | 'sinceHours'
 >
 
-/** The possible keys before the colon. Aliases are accepted and replaced with these. */
+/** The keys that can stand before the colon. Their aliases are accepted and replaced with them. */
 export const FILTER_KEYS = ['status', 'project', 'spider', 'node', 'schedule', 'user', 'since'] as const
 export type FilterKey = (typeof FILTER_KEYS)[number]
 
@@ -171,7 +171,7 @@ function addSchedule(search: FilterSearch, value: string, context: FilterContext
 
 const SINCE_UNIT_HOURS: Record<string, number> = { m: 1 / 60, min: 1 / 60, h: 1, d: 24, w: 168 }
 
-/** Accepts `30m`, `24h`, `2d`, `1w` before now, or a date, which becomes whole hours before now. */
+/** Accepts a time before now (`30m`, `24h`, `2d`, `1w`), or a date, which becomes whole hours before now. */
 function addSince(search: FilterSearch, value: string, nowMs: number, problems: string[]): void {
   const span = /^(\d{1,5})(m|min|h|d|w)$/.exec(value)
   if (span !== null) {

@@ -40,7 +40,7 @@ export function JobFilterBox({ search, nodes, schedules, onChange, inputRef }: J
   const later = useRef<ReturnType<typeof setTimeout>>(undefined)
   useEffect(() => () => clearTimeout(later.current), [])
 
-  // The URL was changed elsewhere (back, a link, Clear), so show its text.
+  // If the URL changes elsewhere (back, a link, Clear), show its text.
   useEffect(() => {
     if (search.text === asked.current) return
     asked.current = search.text

@@ -137,6 +137,6 @@ export function ratesOf(
 
 /**
  * The minimum share of an interval over which to compute a rate. Over a shorter time, a rate is meaningless, because
- * the clocks of log and engine differ.
+ * the log's clock and the engine's differ.
  */
 const SHORTEST_SHARE = 0.2

@@ -25,7 +25,7 @@ export function JobStats({ detail }: { detail: JobDetail }) {
   const runtimeMs = job.startedAtMs === null ? null : (job.endedAtMs ?? nowMs) - job.startedAtMs
   const figures = useRunFigures(job.id)
   if (runtimeMs === null) return <EmptyState title={texts.noStatsYet}>{texts.noStatsHint}</EmptyState>
-  // For a live run, shows the rate of the last minute. For an ended run, shows the mean.
+  // The rate of the last minute for a live run; the mean for an ended run.
   const perMinute = (count: number | null, now: number | null | undefined) => {
     if (figures?.isLive === true && now != null) return Math.round(now)
     return count === null || runtimeMs < 1000 ? null : Math.round((count / runtimeMs) * 60_000)

@@ -237,7 +237,7 @@ const NO_MARKS: ReadonlySet<string> = new Set()
 function useMarks(rows: readonly Job[], filter: JobFilter) {
   const { client } = useApi()
   const [marks, setMarks] = useState(NO_MARKS)
-  /** Marked jobs that are not among the loaded rows, as they were when they were read. */
+  /** Marked jobs that are not among the loaded rows, in the state in which they were read. */
   const [beyond, setBeyond] = useState<ReadonlyMap<string, Job>>(new Map())
   const [read, setRead] = useState<number | null>(null)
   const reading = useRef(0)

@@ -8,7 +8,7 @@ import { type BulkAct, changeBulkAct, dropBulkAct, putBulkAct, useBulkActs } fro
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 const POLL_MS = 1_000
-/** The maximum number of polls without progress, because an unreachable node can keep a job for hours. */
+/** The maximum number of polls without progress: an unreachable node can keep a job for hours. */
 const POLLS_WITHOUT_NEWS_MAX = 30
 const SHOWN_AFTER_MS = 10_000
 

@@ -261,7 +261,7 @@ function Value({
   return <span className={!isBad ? undefined : value > 0 ? 'tone-bad' : 'faint'}>{format(value)}</span>
 }
 
-/** A job started outside Scrapdeck, with the columns of our own jobs. Its node reports values for only some of them. */
+/** A job started outside Scrapdeck, with the columns of our own jobs. Its node fills only some columns. */
 interface ExternalRow extends Omit<RunningJob, 'id' | 'nodeId' | 'attemptCount' | 'sentAtMs'> {
   id: string
   jobid: string

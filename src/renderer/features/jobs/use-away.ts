@@ -6,11 +6,11 @@ import { texts } from '../../../shared/texts/ui/jobs.ts'
 import { hidesItsRuns } from '../../../shared/node-health.ts'
 
 /**
- * Which live jobs have a node with problems. Uses the nodes when they are loaded, because a node that responds again
- * changes before its jobs do. Until then, uses the fields of the job.
+ * Tells which live jobs are on a node with problems. Uses the nodes when they are loaded, because a node that responds
+ * again changes before its jobs do. Until then, uses the job's fields.
  */
 export function useAway(nodes: readonly Node[] | undefined): AwayOf {
-  // Nodes change every second. Only changes that matter here re-render the rows.
+  // Nodes change every second, so re-render the rows only for changes that matter here.
   const awayText = JSON.stringify(nodes?.filter(isAway).map(awayEntry) ?? [])
   const hasNodes = nodes !== undefined
   return useMemo(() => {

@@ -12,7 +12,7 @@ import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 export type JobActions = ReturnType<typeof jobActions>
 
-/** Actions on jobs, with notices about the result. The screen changes when the engine's events arrive. */
+/** Actions on jobs, with notices about the result. The engine's events update the screen. */
 export function useJobActions(): JobActions {
   const { client } = useApi()
   const mayGoFirst = useMay('queue.order', 'everywhere').may
@@ -20,8 +20,8 @@ export function useJobActions(): JobActions {
 }
 
 /**
- * The maximum number of jobs in a cancel that a closing page can still send (64 KiB). Cancels of more jobs have no
- * grace period, because a dialog confirmed them.
+ * The maximum number of jobs in a cancel request that a closing page can still send (64 KiB). Larger cancels have no
+ * grace period, because a dialog confirms them.
  */
 const SENT_ON_CLOSE_MAX = 1_500
 
@@ -33,7 +33,7 @@ function jobActions(client: Client, mayGoFirst: boolean) {
   const mayGiveBack = (priority: number) => mayGoFirst || priority <= 0
   const restore = (all: readonly JobId[]) => inCalls(all, (ids) => client.jobs.restore({ ids }))
   return {
-    /** `force`: skips the grace period before a stop signal. A queued job needs none, because it can be restored. */
+    /** `force`: skips the grace period before a stop signal. A queued job has none, because Undo can restore the job. */
     async cancelOne(job: Pick<Job, 'id' | 'project' | 'spider' | 'state'>, force = false): Promise<void> {
       const name = `${job.project}/${job.spider}`
       const send = async () => {
@@ -96,7 +96,7 @@ function jobActions(client: Client, mayGoFirst: boolean) {
       cancelSoon({
         ids: running,
         others: queued.length,
-        // Also sends the queued jobs, because those that had just left the queue are running.
+        // Send the queued jobs too: some of them can have left the queue in the meantime and be running.
         send: (ids) =>
           send([...queued, ...ids], async (asked) => {
             const isGone = new Set(await gone)

@@ -5,7 +5,7 @@ import { showNotice } from '../../ui/notify.tsx'
 import type { JobActions } from './use-job-actions.ts'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
-/** The maximum number of queued jobs to show in queue order. With more, the list stays newest first. */
+/** The maximum number of queued jobs to show in queue order. A longer list stays newest first. */
 export const ORDERED_MAX = 5_000
 
 interface Place {

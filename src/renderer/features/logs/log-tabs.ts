@@ -11,10 +11,10 @@ export interface LogTabs {
   readonly isMerged: boolean
 }
 
-/** The maximum number of logs beside the front one. With more, each would be too narrow to read. */
+/** The maximum number of logs beside the front one. If there were more, each would be too narrow to read. */
 export const MOST_BESIDE = 3
 
-/** The tabs in the address, corrected: every visible log is open, and an open one is in front. */
+/** The tabs in the address, corrected: every visible log is open, and an open log is in front. */
 export function tabsOf({ jobs, job, beside, merged }: LogsSearch): LogTabs {
   const open = [...new Set([...(jobs ?? []), ...(beside ?? []), ...(job === undefined ? [] : [job])])]
   const front = job ?? open[0] ?? null
@@ -22,7 +22,7 @@ export function tabsOf({ jobs, job, beside, merged }: LogsSearch): LogTabs {
   return { open, front, beside: others, isMerged: (merged ?? false) && others.length > 0 }
 }
 
-/** The search parameters of the address. They omit the marked lines, which belong to one log only. */
+/** Returns the address's search parameters, without the marked lines, which belong to only one log. */
 export function searchOf({ open, front, beside, isMerged }: LogTabs): LogsSearch {
   return {
     jobs: open,
@@ -35,7 +35,7 @@ export function searchOf({ open, front, beside, isMerged }: LogTabs): LogsSearch
 
 /**
  * Adds the node to identical names, or the job's short id if the nodes are also identical. Color alone does not
- * suffice.
+ * distinguish them.
  */
 export function distinctNames(logs: readonly { id: JobId; name: string; node?: string | null }[]): string[] {
   return logs.map(({ id, name, node }) => {

@@ -128,7 +128,7 @@ const troubleSinceMs = ({ health, unreachableSinceMs, stuckSinceMs }: Node) =>
 const number = (value: number | null) =>
   value === null ? <span className="faint">–</span> : value === 0 ? <span className="faint">0</span> : value
 
-/** Our runs are filled, external runs are hatched, and free slots are empty. */
+/** Slots with our runs are filled, slots with external runs are hatched, and free slots are empty. */
 export function SlotsBar({ node }: { node: Node }) {
   const external = node.runs.filter(({ jobId }) => jobId === null).length
   const ours = node.runs.length - external

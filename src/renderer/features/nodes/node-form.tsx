@@ -31,7 +31,7 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
     }
   })
   const { url, username, proxyUrl } = form.values
-  // The engine sends a password only to the machine, and through the proxy, for which it was entered.
+  // The engine sends a password only to the machine and through the proxy for which it was entered.
   const movesAway = originOf(url) !== originOf(node.url)
   const hasNewProxy = !['', 'direct', node.proxyUrl ?? ''].includes(proxyUrl.trim())
   const kept = movesAway ? texts.passwordForNewAddress : hasNewProxy ? texts.passwordForNewProxy : texts.unchanged

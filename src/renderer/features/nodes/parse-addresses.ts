@@ -15,7 +15,7 @@ const LINES_MAX = 1000
 const NOT_AN_ADDRESS = texts.addressWrong
 
 /**
- * Reads pasted lines: `host`, `host:port`, `https://user:pass@host/base`, each optionally behind `ssh://bastion/`.
+ * Reads pasted lines: `host`, `host:port`, `https://user:pass@host/base`, each optionally after `ssh://bastion/`.
  * Ignores the commas, list markers and `#` notes of inventories and scrapyd.cfg files. Merges duplicate addresses.
  */
 export function parseAddresses(text: string): PastedAddress[] {

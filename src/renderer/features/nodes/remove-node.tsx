@@ -7,7 +7,7 @@ import { notifyDone, notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { texts } from '../../../shared/texts/ui/nodes.ts'
 
 /**
- * Removes a node immediately, with an Undo that adds it again unchanged. If jobs are running there, or if a secret
+ * Removes a node immediately, with an Undo that adds it again unchanged. If jobs are running on it, or if a secret
  * that only the engine knows would be lost, a dialog first says what will be lost.
  */
 export function useRemoveNode(node: Node, onRemoved: () => void) {

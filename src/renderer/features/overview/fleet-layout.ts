@@ -11,7 +11,7 @@ const CELL_MAX_PX = 12
 export type FleetLayout = ReturnType<typeof layoutFleet>
 export type FleetSpot = { node: Node; run: NodeRun | null; slot: number | null }
 
-/** Positions the cells of a fleet for a width. Rows fill the columns from left to right, in reading order. */
+/** Positions a fleet's cells within a width. Rows fill the columns from left to right, in reading order. */
 export function layoutFleet(nodeCount: number, widthPx: number) {
   const columns = Math.max(
     1,
@@ -36,7 +36,7 @@ export function cornerOf(layout: FleetLayout, index: number): { x: number; y: nu
   }
 }
 
-/** A node shows at least its slots, and more cells if more jobs run there (external jobs). */
+/** One cell per slot, or one per job if the node runs more jobs than it has slots (external jobs). */
 export const cellCount = (node: Node): number => Math.max(node.slots, node.runs.length)
 
 export const cellPitch = (layout: FleetLayout, node: Node): number =>

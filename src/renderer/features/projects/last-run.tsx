@@ -17,7 +17,7 @@ export function LastRun({ job }: { job: Job | undefined }) {
   )
 }
 
-/** The first job of each name, which is the newest if the jobs are sorted newest first. */
+/** The first job for each name, which is the newest if the jobs are sorted newest first. */
 export function newestBy(jobs: readonly Job[] | undefined, nameOf: (job: Job) => string): ReadonlyMap<string, Job> {
   return new Map(jobs?.toReversed().map((job) => [nameOf(job), job]))
 }

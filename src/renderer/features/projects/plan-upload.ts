@@ -43,7 +43,7 @@ export async function planUploads(files: readonly File[]): Promise<UploadPlans> 
   return { plans, problems }
 }
 
-/** Whether a file is not uploaded: a cache, build output, hidden, or part of an environment. */
+/** Whether to leave a file out of the upload: a cache, build output, a hidden file, or part of an environment. */
 export function isLeftOut(relativePath: string): boolean {
   return relativePath
     .split('/')
@@ -55,7 +55,7 @@ export function isLeftOut(relativePath: string): boolean {
 
 const LEFT_OUT_FOLDERS = new Set(['__pycache__', 'venv', 'env', 'node_modules', 'build', 'dist'])
 
-/** Drops have the path in `path` or `relativePath`, folder pickers in `webkitRelativePath`. */
+/** Dropped files have the path in `path` or `relativePath`; files from a folder picker, in `webkitRelativePath`. */
 function pathOf(file: File & { path?: string; relativePath?: string }): string {
   const path = file.webkitRelativePath || file.relativePath || file.path || file.name
   return path.replaceAll('\\', '/').replace(/^(?:\.?\/)+/, '')

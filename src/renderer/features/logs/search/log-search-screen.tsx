@@ -298,7 +298,7 @@ interface HitsOfRun {
   hits: FleetLogHit[]
 }
 
-/** Groups the hits by log. The hits of one log arrive one after the other. */
+/** Groups the hits by log. The hits of one log arrive consecutively. */
 function groupHits(hits: readonly FleetLogHit[]): HitsOfRun[] {
   const groups: HitsOfRun[] = []
   for (const hit of hits) {
