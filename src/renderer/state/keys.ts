@@ -48,7 +48,7 @@ let holders = 0
 const HELD_MAX_MS = 5_000
 const HELD_MAX = 50
 
-/** Holds keys back while a screen or dialog is loading, so they do not reach the previous one. */
+/** Holds keys back while a screen or dialog is loading, so that they do not reach the previous screen. */
 export function HoldKeys(): null {
   useEffect(() => {
     holders += 1
@@ -104,7 +104,7 @@ export function listenForKeys(): () => void {
     event.preventDefault()
     if (held.length < HELD_MAX) held.push({ event, atMs: Date.now() })
   }
-  // A click or navigation discards the held keys: a held Esc must not close what it opened.
+  // A click or navigation discards the held keys: a held Esc must not close what either of them opens.
   const dropHeld = () => held?.splice(0)
   window.addEventListener('keydown', onKeyDownFirst, true)
   window.addEventListener('pointerdown', dropHeld, true)

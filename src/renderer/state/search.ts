@@ -180,7 +180,7 @@ export type CalendarSearch = Partial<ReturnType<typeof parseCalendarSearch>>
 export const parseCalendarSearch = (raw: Raw) => ({
   /** A day in the displayed week, as `2026-11-23`. Default: this week. */
   week: textOf(raw['week'], DAY_PATTERN),
-  /** The hour to list runs for, in milliseconds since the epoch. */
+  /** The hour for which to list runs, in milliseconds since the epoch. */
   hour: instantOf(raw['hour']),
   /** Whether to show times in UTC, not in the local time zone. */
   utc: flagOf(raw['utc'])
@@ -205,7 +205,7 @@ const flagOf = (value: unknown): true | undefined => (String(value) === 'true' ?
 const instantOf = (value: unknown): number | undefined =>
   Number.isInteger(Number(value)) && Number(value) > 9e11 && Number(value) < 7e12 ? Number(value) : undefined
 
-/** Branded if the pattern is that of an id. Projects and versions can be any text. */
+/** The type is branded if the pattern is that of an id. Projects and versions can be any text. */
 function textOf<Text extends string = string>(value: unknown, pattern?: RegExp): Text | undefined {
   if (typeof value !== 'string' || value === '' || value.length > 200) return undefined
   return pattern === undefined || pattern.test(value) ? (value as Text) : undefined

@@ -6,7 +6,7 @@ export interface SeenRole {
   permissions: readonly Permission[]
 }
 
-/** The role that an owner previews the pages as. null: their own. The engine's permissions do not change. */
+/** The role in which an owner previews the pages. null: the owner's own. The engine's permissions do not change. */
 export const useSeenAs = create<{ role: SeenRole | null }>(() => ({ role: null }))
 
 export const seeAs = (role: SeenRole | null): void => useSeenAs.setState({ role })

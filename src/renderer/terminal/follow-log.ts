@@ -5,8 +5,8 @@ import type { Client } from '../api/wire.ts'
 export type LogsClient = Client['logs']
 
 /**
- * While the stream is `interrupted`, it is being retried. `complete` means that the log has ended, `unavailable` that
- * there is none.
+ * While the stream is `interrupted`, it is being retried. `complete`: the log has ended. `unavailable`: there is no
+ * log.
  */
 export type FollowState =
   | { readonly kind: 'live' | 'complete' }
@@ -16,7 +16,7 @@ export interface FollowLogOptions {
   readonly logs: Pick<LogsClient, 'tail'>
   readonly jobId: JobId
   readonly attemptNumber?: AttemptNumber | undefined
-  /** How many bytes to start with, from the end. */
+  /** The number of bytes at the end of the log to start with. */
   readonly tailBytes: number
   /** Start offset, instead of `tailBytes`. */
   readonly fromOffset?: number | undefined
@@ -29,7 +29,7 @@ export interface FollowLogOptions {
   readonly waitMs?: (failures: number) => number
 }
 
-/** How much the engine sends before it needs an acknowledgment, which is the next request. */
+/** The number of bytes that the engine sends before it needs an acknowledgment, which is the next request. */
 export const LIMIT_BYTES = 1_048_576
 
 /**
@@ -62,7 +62,7 @@ export async function followLog(options: FollowLogOptions): Promise<void> {
         }
       }
       if (receivedBytes >= LIMIT_BYTES) continue
-      // The engine shut down and ended the stream without marking the log as complete. Retry.
+      // The stream ended, but the log is not marked as complete, for example because the engine shut down. Retry.
       failures += 1
     } catch (error) {
       if (signal.aborted) return

@@ -21,7 +21,7 @@ export interface FeedOptions {
   readonly needsStart: () => boolean
 }
 
-/** How many bytes from the end of the log a view starts with. */
+/** The number of bytes at the end of the log that a view starts with. */
 const FIRST_BYTES = 262_144
 const AROUND_BYTES = 131_072
 const MORE_BYTES = 524_288
@@ -56,7 +56,7 @@ export class LogFeed {
     return this.#sizeBytes
   }
 
-  /** Bytes skipped since the view started following, because they arrived faster than it could show them. */
+  /** Bytes skipped since the view started following, because they arrived faster than the view could show them. */
   get skippedBytes(): number {
     return this.#skippedBytes
   }
@@ -108,7 +108,7 @@ export class LogFeed {
     this.#closing.abort()
   }
 
-  /** Loads the lines around this byte if necessary. Resolves to false if that failed or another load replaced it. */
+  /** Loads the lines around this byte if necessary. Resolves to false if the load fails or another load replaces it. */
   async goTo(offset: number): Promise<boolean> {
     if (this.window.indexOf(offset) >= 0) return true
     return this.#load('jump', texts.couldNotReadPart, async (signal) => {

@@ -69,7 +69,7 @@ interface LogFrameProps {
   snapshot: ViewSnapshot & LevelChipsProps['snapshot']
   records?: LevelChipsProps['records']
   search: ReactNode
-  /** Buttons before, between and after the common ones. */
+  /** Buttons before, between and after the common buttons. */
   actionsBefore?: ReactNode
   actionsBetween?: ReactNode
   actionsAfter?: ReactNode
@@ -140,7 +140,7 @@ export function LogFrame(props: LogFrameProps) {
             {newLineCount === null ? texts.goToEnd : texts.newLines(newLineCount)}
           </button>
         )}
-        {/* A fast log would flood a screen reader: its lines can be read, but only the state is announced. */}
+        {/* A fast log would flood a screen reader: the lines can be read, but only the state is announced. */}
         <pre className="visually-hidden" role="log" aria-live="off" aria-label={texts.lastLines}>
           {snapshot.lastLines}
         </pre>

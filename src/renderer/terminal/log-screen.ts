@@ -50,11 +50,11 @@ export class LogScreen {
   }
 
   close(): void {
-    // xterm measures itself again shortly after opening and does not cancel that when disposed.
+    // xterm measures itself again shortly after opening, even if it has been disposed of.
     setTimeout(() => this.#terminal.dispose(), 100)
   }
 
-  /** Browsers drop the oldest WebGL context beyond 16, so only visible terminals have one. */
+  /** Browsers allow 16 WebGL contexts and then drop the oldest, so only visible terminals have one. */
   setVisible(isVisible: boolean): void {
     if (!isVisible) {
       this.#webgl?.dispose()
@@ -72,7 +72,7 @@ export class LogScreen {
       this.#terminal.loadAddon(webgl)
       this.#webgl = webgl
     } catch {
-      // This machine has no WebGL: xterm falls back to DOM elements, which are only slower.
+      // Without WebGL, xterm uses DOM elements, which are only slower.
       this.#webgl = null
     }
   }
@@ -148,8 +148,8 @@ let answer: boolean | null = null
 const SOFTWARE_RENDERER = /SwiftShader|llvmpipe|softpipe|Software|Basic Render/i
 
 /**
- * Whether WebGL runs on a graphics card. In software, it costs more CPU than DOM elements. Not all browsers report
- * this, so also check the name of the renderer.
+ * Whether WebGL runs on a graphics card. In software, WebGL costs more CPU than DOM elements. Not all browsers
+ * report software rendering, so also check the renderer's name.
  */
 function hasGraphicsCard(): boolean {
   if (answer !== null) return answer
@@ -168,7 +168,7 @@ function paintRow({ gutter, styled, from, to, isFirst, indent, highlights }: Scr
   return before + ' '.repeat(indent) + paint(styled.text, from, to, [styled.runs, highlights])
 }
 
-/** After a click, xterm's hidden text field has the focus for copying. Its key events are passed on to the page. */
+/** Passes a key event on to the page. After a click, xterm's hidden text field has the focus, for copying. */
 function passOn(event: KeyboardEvent): boolean {
   const { key, shiftKey } = event
   if (event.type === 'keydown' && !event.ctrlKey && !event.metaKey && !event.altKey) {

@@ -18,7 +18,7 @@ import { EMPTY_LOG, type LineRange, type LogSnapshot, LogView } from './log-view
 import { texts } from '../../shared/texts/ui/terminal.ts'
 
 export interface LogTerminalProps {
-  /** The whole client, because its parts are proxies that are created on each access. */
+  /** The whole client, because each access to a part of it creates a new proxy. */
   client: { readonly logs: LogsClient }
   jobId: JobId
   attemptNumber?: AttemptNumber

@@ -65,13 +65,13 @@ export interface LogViewOptions {
   readonly onMark: (lines: LineRange | null) => void
 }
 
-/** How much can be appended before it must be painted. This couples the engine's pace to xterm's parser. */
+/** The number of bytes that can be appended before they are painted. It couples the engine's pace to xterm's parser. */
 const UNPAINTED_BYTES = 4_194_304
 /** With at least this many bytes since the last frame, the log counts as a flood. */
 const FLOOD_BYTES = 262_144
-/** How close to an end of the loaded lines to load more. */
+/** The distance from either end of the loaded lines at which to load more. */
 const NEAR_ROWS = 60
-/** With fewer visible lines than this, more are loaded. If levels are hidden, few lines can remain. */
+/** The minimum number of visible lines. If hidden levels leave fewer, the view loads more. */
 const FEW_LINES = 200
 
 /** One log in one terminal, with random access to all of it. */
@@ -196,7 +196,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     this.showMatch(this.#search.next(this.#match?.offset ?? this.#endOfScreen(), direction))
   }
 
-  /** Searches below the marked line or the top, anywhere in the log. Wraps around at the end. */
+  /** Searches the whole log, downward from the marked line or the top line. Wraps around at the end. */
   async showNextError(): Promise<void> {
     const { lines } = this.#feed.window
     const markedIndex = this.#marked === null ? -1 : this.#marked.from - (this.#feed.window.firstNumber ?? 1)
@@ -222,7 +222,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     this.showLine(lines).catch((error) => {
       if (this.isClosed) return
       this.#options.onError(texts.couldNotGoToLine, error)
-      // If no lines are loaded yet, show the end of the log or why there is none.
+      // If no lines are loaded yet, show the end of the log, or why there is no log.
       if (this.#feed.window.startOffset === null) this.follow(true)
     })
   }
@@ -232,7 +232,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     await this.#locate({ time })
   }
 
-  /** Marks the line if the pointer is on its number. With Shift, marks all lines from the last marked one. */
+  /** Marks the line if the pointer is on its number. With Shift, marks all lines from the last marked line. */
   mark(event: MouseEvent): boolean {
     const at = this.screen.rowAt(event)
     const first = this.#feed.window.firstNumber
@@ -343,7 +343,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     this.invalidate()
   }
 
-  /** The width for the highest number of the loaded lines. 0: the numbers are unknown or there is no room. */
+  /** The width for the highest number among the loaded lines. 0: the numbers are unknown or there is no room. */
   protected gutterWidth(): number {
     const { firstNumber, lines } = this.#feed.window
     if (firstNumber === null || this.screen.size.columns < NARROW_COLUMNS) return 0

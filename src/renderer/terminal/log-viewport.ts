@@ -24,7 +24,7 @@ interface Layout {
   starts: number[]
 }
 
-/** The maximum number of rows of one line. Longer lines are cut off. The downloaded log contains the whole line. */
+/** The maximum number of rows for one line. Longer lines are cut off. The downloaded log contains the whole line. */
 const MAX_ROWS_OF_LINE = 200
 
 /**
@@ -86,7 +86,7 @@ export class LogViewport {
     if (atTop !== null) this.#top = Math.min(this.#firstShownFrom(atTop), Math.max(0, this.shownCount - 1))
   }
 
-  /** Call after each change of the lines. */
+  /** Call after each change to the lines. */
   afterAppend({ added, dropped, skippedBytes }: Appended): void {
     const lines = this.#lines()
     if (skippedBytes > 0 || (dropped > 0 && this.#shown !== null)) this.#refilter()
@@ -162,7 +162,7 @@ export class LogViewport {
     this.#leftColumn = Math.max(0, Math.min(this.#leftColumn + columns, widest - Math.floor(this.#size.columns / 2)))
   }
 
-  /** The rows of the screen, from the top. There are fewer at the end of the log. */
+  /** The rows on the screen, from the top. At the end of the log, the rows can leave part of the screen empty. */
   rows(): ViewRow[] {
     const rows: ViewRow[] = []
     const { columns, rows: height } = this.#size

@@ -11,7 +11,7 @@ export interface Appended {
   readonly skippedBytes: number
 }
 
-/** The maximum length of an unfinished line. A longer one is shown in pieces of this size. */
+/** The maximum length of an unfinished line. A longer line is shown in pieces of this size. */
 const MAX_UNFINISHED_CHARS = 65_536
 const NONE: Appended = { added: 0, dropped: 0, skippedBytes: 0 }
 
@@ -98,7 +98,7 @@ export class LogWindow {
     return 1
   }
 
-  /** Inserts older text, which ends at `startOffset`. If there are then too many lines, drops the last ones. */
+  /** Inserts older text, which ends at `startOffset`. If this makes too many lines, drops the last ones. */
   prepend(piece: LogPiece): { added: number; dropped: number } {
     if (this.#format.read(piece)) this.#readAgain()
     const older = new LogWindow(Number.POSITIVE_INFINITY, this.#format)

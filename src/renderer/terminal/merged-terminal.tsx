@@ -12,7 +12,7 @@ import { EMPTY_MERGED, type MergedSource, MergedView } from './merged-view.ts'
 import { texts } from '../../shared/texts/ui/terminal.ts'
 
 interface MergedTerminalProps {
-  /** The whole client, because its parts are proxies that are created on each access. */
+  /** The whole client, because each access to a part of it creates a new proxy. */
   client: { readonly logs: LogsClient }
   /** Mount the component with a `key` made of these, because a change needs a new view. */
   sources: readonly MergedSource[]

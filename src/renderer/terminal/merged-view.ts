@@ -36,7 +36,7 @@ export const EMPTY_MERGED: MergedSnapshot = {
 
 const FIRST_BYTES = 131_072
 const MAX_LAG_BYTES = 1_048_576
-/** How long the view waits for logs without lines. */
+/** How long the view waits for logs that have no lines yet. */
 const BEGIN_WITHIN_MS = 1_500
 const NAME_CHARS = 24
 

@@ -33,8 +33,8 @@ export function parseColours(sanitised: string): StyledText {
 }
 
 /**
- * Appends codes. A reset drops all earlier ones. The result is bounded, because a spider can change colors without
- * end.
+ * Appends codes. A reset drops all earlier codes. The result is bounded, because a spider can change colors
+ * endlessly.
  */
 function after(codes: string, more: string): string {
   if (more === '' || more === '0') return ''

@@ -71,7 +71,7 @@ function BuildLog({ environment }: { environment: Environment }) {
       {error !== null ? (
         <ErrorState what={texts.theLog} error={error} onRetry={retry} />
       ) : (
-        // A fast log would flood a screen reader: it can be read, but only the state is announced.
+        // A fast log would flood a screen reader: the log can be read, but only the state is announced.
         <pre ref={screen} className={classes.screen} role="log" aria-live="off" tabIndex={0} onScroll={onScroll}>
           {text === '' && <span>{isOpen ? texts.logEmpty : texts.noBuildLog}</span>}
           {text}
@@ -83,7 +83,7 @@ function BuildLog({ environment }: { environment: Environment }) {
 
 const TEXT_MAX = 2_000_000
 
-/** At most the last 2,000,000 characters. Restarts when the environment is built again. */
+/** Returns at most the last 2,000,000 characters of the log. Restarts when the environment is built again. */
 function useBuildLog({ id, state }: Environment) {
   const { client } = useApi()
   const [round, setRound] = useState(0)

@@ -13,10 +13,10 @@ interface ListScreenProps<Row> {
   title: string
   views?: ReactNode
   note?: ReactNode
-  /** On the right of the head, before and after the filter box. */
+  /** Shown on the right of the head, before the filter box. */
   before?: ReactNode
   actions?: ReactNode
-  /** The key `/` focuses it. */
+  /** The key `/` focuses this box. */
   filterBox?: FilterBoxProps | undefined
   /** The screen's keys and their title in the `?` overlay. Default: the screen's title. */
   keys?: readonly KeyBinding[]
@@ -77,7 +77,7 @@ export function ListAndPane({ children }: { children: ReactNode }) {
   return <div className={`${classes.split} split grow`}>{children}</div>
 }
 
-/** Options of an infinite list, newest first. Each page has the position of the next one in `nextBefore`. */
+/** Options of an infinite list, newest first. Each page has the position of the next page in `nextBefore`. */
 export const PAGED = {
   initialPageParam: undefined,
   getNextPageParam: <Before,>({ nextBefore }: { nextBefore: Before | null }) => nextBefore ?? undefined,

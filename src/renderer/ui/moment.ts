@@ -1,4 +1,4 @@
-/** Formatters by zone and format. They are cached, because creating one costs more than 100 uses. */
+/** Formatters by zone and format. They are cached, because creating one takes longer than using it 100 times. */
 const formats = new Map<string, Intl.DateTimeFormat>()
 
 export function zoneFormat(kind: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {

@@ -27,8 +27,8 @@ export function showNotice(notice: NotificationData): void {
 const offered = new Map<string, string>()
 
 /**
- * Confirms an action and offers Undo for 10 s. `about` names the changed thing. An earlier notice about it closes,
- * because its Undo would restore an outdated state.
+ * Confirms an action and offers Undo for 10 s. `about` names the changed thing. An earlier notice about the
+ * same thing closes, because its Undo would restore an outdated state.
  */
 export function notifyUndo(text: string, undo: () => void | Promise<unknown>, about?: string): void {
   const id = `undo-${nextId++}`
@@ -76,7 +76,7 @@ export function notifyDone(text: string): void {
   showNotice({ message: text, autoClose: 4000 })
 }
 
-/** `what`: the failure, as `Could not drain eu-1`. The notice stays until the user closes it. */
+/** `what`: the failure, such as `Could not drain eu-1`. The notice stays until the user closes it. */
 export function notifyError(what: string, error: unknown): void {
   showNotice({ title: what, message: explainError(error).text, color: 'red', autoClose: false })
 }

@@ -73,7 +73,7 @@ interface DetailPaneProps {
   children: ReactNode
 }
 
-/** Beside the list, or over it on narrow screens. The list handles Esc. */
+/** A pane beside the list, or over it on narrow screens. The list handles Esc. */
 export function DetailPane({ label, isWide = false, children }: DetailPaneProps) {
   return (
     <aside className={`${classes.detail} column fixed`} data-wide={isWide || undefined} aria-label={label}>

@@ -3,7 +3,7 @@ import { CopyText } from './copy-button.tsx'
 import { Dialog, DialogFoot, DialogText } from './dialog.tsx'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
-/** Shown once: the engine never returns the secret again. */
+/** Shows a secret once: the engine never returns it again. */
 export function SecretDialog({ title, secret, onClose }: { title: string; secret: string; onClose: () => void }) {
   return (
     <Dialog opened onClose={onClose} title={title} size={520} closeOnClickOutside={false}>

@@ -16,8 +16,8 @@ export function countSlots(nodes: ReadonlyArray<Pick<Node, 'health' | 'mode' | '
 }
 
 /**
- * `10/10`, and `+4` if the nodes have more jobs than slots. These jobs were sent before a node reported fewer slots,
- * and they wait there. `14/10` would suggest that they run.
+ * `10/10`, and `+4` if the nodes have more jobs than slots. The extra jobs, sent before a node reported fewer slots,
+ * wait on that node. `14/10` would suggest that they run.
  */
 export function splitSlots(
   used: number,

@@ -49,7 +49,7 @@ export function ErrorState({ what, error, onRetry }: { what: string; error: unkn
   )
 }
 
-/** Shown only after 150 ms, to avoid flashes. */
+/** Appears only after 150 ms, to avoid flashes. */
 export function RowsSkeleton({ rows = 8 }: { rows?: number }) {
   return (
     <Stack gap={16} className={classes.skeleton} role="status" aria-label={texts.loading}>

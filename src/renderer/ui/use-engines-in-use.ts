@@ -10,8 +10,8 @@ export interface EnginesInUse {
 }
 
 /**
- * Which engine serves this page and which one leads. null: there is only one. Refetched after a reconnect, because
- * another engine can respond then, and a change of leader ends all connections.
+ * Which engine serves this page and which engine leads. null: there is only one. Refetched after a reconnect: a leader
+ * change ends all connections, and a different engine can respond afterwards.
  */
 export function useEnginesInUse(): EnginesInUse | null {
   const { query } = useApi()
@@ -35,7 +35,7 @@ interface EngineInUse {
   leads: boolean
 }
 
-/** Every engine answers this call itself, even if it forwards all others. null: one engine, or its name is unknown. */
+/** Every engine answers this call itself, even if it forwards all other calls. null: only one engine, or no name. */
 async function askEngineInUse(): Promise<EngineInUse | null> {
   if (!hasBrowserSession()) return null
   const response = await fetch(new URL('../health/live', document.baseURI).href)

@@ -5,7 +5,7 @@ import { useMay } from '../api/use-me.ts'
 import { notifyError } from './notify.tsx'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
-/** The switch changes when the engine has confirmed it. */
+/** The switch moves only after the engine has confirmed the change. */
 export function usePauseSwitch() {
   const { query } = useApi()
   const queryClient = useQueryClient()

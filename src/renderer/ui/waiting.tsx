@@ -23,7 +23,7 @@ function WaitingUntil({ waiting, untilMs }: { waiting: Waiting; untilMs: number 
 export function waitingWords({ code, text, untilMs }: Waiting, nowMs: number): string {
   if (untilMs === undefined) return text
   if (untilMs <= nowMs) return code === 'retry_wait' ? texts.retryingNow : texts.dueNow
-  // Rounded up, so it never shows 0 s during the wait.
+  // Rounded up, so that it never shows 0 s during the wait.
   if (code === 'retry_wait') return texts.retryIn(formatAge(untilMs - nowMs + 999))
   if (code === 'not_before') return texts.notBefore(formatMoment(untilMs, nowMs))
   return texts.waitsForMore(text, formatAge(untilMs - nowMs + 999))

@@ -10,12 +10,12 @@ export interface CronFields {
 
 /** Which days match; null: all days. Lists all values, with numbers in ascending order. */
 export interface DayFields {
-  /** `1` to `31`, `L` (the last), `15W` (the nearest weekday), `LW` (the last weekday). */
+  /** `1` to `31`, `L` (the last day), `15W` (the weekday nearest to the 15th), `LW` (the last weekday). */
   daysOfMonth: string[] | null
   months: number[] | null
-  /** `0` (Sunday) to `6`, `5#2` (the second Friday), `5#L` (the last). */
+  /** `0` (Sunday) to `6`, `5#2` (the second Friday), `5#L` (the last Friday). */
   weekdays: string[] | null
-  /** Whether both kinds of days are restricted and both must match. If false, a match of one kind is enough. */
+  /** Whether both kinds of days are restricted and both must match. If false, a match of either kind is enough. */
   isBoth: boolean
 }
 
@@ -134,7 +134,7 @@ function problemOf(field: Field, part: string, what: string): CronProblem {
 }
 
 /**
- * If both kinds of days are restricted, a match of one is enough, unless a field starts with `*` (crontab(5)) or the
+ * If both kinds of days are restricted, a match of either is enough, unless a field starts with `*` (crontab(5)) or the
  * weekday field with `+`.
  */
 function readDays(day: string, month: string, weekday: string): DayFields {

@@ -89,8 +89,8 @@ function stretchOf(zone: string, atMs: number, budget: SearchBudget): Stretch {
 }
 
 /**
- * If several rules give the same moment, prefers one that a clock change moved or doubled, because users should see
- * that.
+ * If several rules give the same moment, prefers one that a clock change moves or doubles, because users should see
+ * the effect.
  */
 function earliest(moments: (Moment | null)[]): Moment | null {
   return moments.reduce((best, one) => {

@@ -32,12 +32,12 @@ export class SearchBudget {
   readonly #years: Set<number>
   #searched = 0
   /**
-   * The work to find clock changes. It counts in `spent` but never ends a search, because finding a single moment takes
-   * few years.
+   * The work to find clock changes. It counts in `spent` but never ends a search, because finding a single moment
+   * involves only a few years.
    */
   #ofZones = 0
 
-  /** `previous`: the budget of an earlier search in the same timing, whose years are already cached. */
+  /** `previous`: the budget of an earlier search for the same timing, whose years are already cached. */
   constructor(timing: ScheduleTiming, previous: SearchBudget | null = null) {
     this.#timing = timing
     this.#years = previous === null ? new Set() : previous.#years

@@ -22,7 +22,7 @@ const PLACEHOLDER = /\{([a-z_]+)(?::([^{}]*)|\.([^{}]+))?\}/g
 const LITERAL = /\{\{/g
 const MAY_HAVE_PLACEHOLDER = /\{[a-z_]/
 const MOMENTS = ['nominal', 'previous', 'now']
-/** The maximum number of placeholders per text. It is far more than users write, and is expanded in a millisecond. */
+/** The maximum number of placeholders per text. Users write far fewer. Expanding this many takes a millisecond. */
 const PLACEHOLDERS_MAX = 1_000
 const EXPANDED_MAX = 16_000_000
 

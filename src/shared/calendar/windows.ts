@@ -1,7 +1,7 @@
 import { WEEKDAYS } from '../time.ts'
 import { formatLocal, momentOfWall, stretchAt } from './zones.ts'
 
-/** `fromMs` and `untilMs` (excluded) belong to the first window. `repeats` is null if there is only one. */
+/** `fromMs` and `untilMs` (exclusive) belong to the first window. `repeats` is null if there is only one. */
 export interface Windows {
   fromMs: number
   untilMs: number

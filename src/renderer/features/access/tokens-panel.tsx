@@ -210,7 +210,7 @@ function TokenSecretDialog({ token, secret, userName, onClose }: CreatedToken & 
 }
 
 /**
- * The address where programs reach this Scrapdeck. The desktop app's page has no such address, so it shows the engine's.
+ * The address where programs reach this Scrapdeck. The desktop app's page has none, so it shows the engine's address.
  */
 function useAddress(): string {
   const { query } = useApi()

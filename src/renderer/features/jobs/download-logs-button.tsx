@@ -54,7 +54,7 @@ interface DownloadLogsOptions {
   readonly onProgress: (logs: number) => void
 }
 
-/** Saves the logs as one zip archive. Reads it in pieces, because the desktop's transport does not support downloads. */
+/** Saves the logs as one zip archive. Reads it in pieces, because the desktop's transport cannot download files. */
 async function downloadLogs({ logs, jobIds, signal, onProgress }: DownloadLogsOptions): Promise<void> {
   const parts: Uint8Array<ArrayBuffer>[] = []
   for await (const piece of await logs.zip({ jobIds }, { signal })) {

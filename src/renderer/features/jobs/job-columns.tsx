@@ -17,7 +17,7 @@ export type AwayOf = (job: Pick<Job, 'nodeId' | 'state' | 'unknownSinceMs'>) => 
 export interface Away {
   word: string
   lastSeenAtMs: number | null
-  /** When the node stopped responding, which makes its jobs' state unknown. null: it responds, even if with an error. */
+  /** When the node stopped responding, which makes its jobs' state unknown. null: it responds, or reports an error. */
   unknownSinceMs: number | null
 }
 

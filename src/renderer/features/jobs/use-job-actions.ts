@@ -33,7 +33,7 @@ function jobActions(client: Client, mayGoFirst: boolean) {
   const mayGiveBack = (priority: number) => mayGoFirst || priority <= 0
   const restore = (all: readonly JobId[]) => inCalls(all, (ids) => client.jobs.restore({ ids }))
   return {
-    /** `force`: skips the grace period before a stop signal. A queued job has none, because Undo can restore the job. */
+    /** `force`: skips the grace period before a stop signal. A queued job has none: Undo can restore it. */
     async cancelOne(job: Pick<Job, 'id' | 'project' | 'spider' | 'state'>, force = false): Promise<void> {
       const name = `${job.project}/${job.spider}`
       const send = async () => {

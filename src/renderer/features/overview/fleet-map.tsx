@@ -17,8 +17,8 @@ import { texts } from '../../../shared/texts/ui/overview.ts'
 const MAX_HEIGHT_PX = 420
 
 /**
- * Shows each slot of the fleet as one cell. The canvas is no larger than the visible part, so a thousand nodes cost as much
- * as ten. The Nodes screen shows the same facts for users who cannot see the picture.
+ * Shows each slot of the fleet as one cell. The canvas is no larger than the visible part, so a thousand nodes cost as
+ * much as ten. The Nodes screen shows the same facts for users who cannot see the picture.
  */
 export function FleetMap({ nodes }: { nodes: readonly Node[] }) {
   const navigate = useNavigate()

@@ -198,7 +198,7 @@ const formatKnown = (count: number | undefined) =>
     formatCount(count)
   )
 
-/** One request: searches the newest jobs of all projects. */
+/** Finds the last job of each project among the newest jobs, with one request. */
 function useLastJobs(): ReadonlyMap<string, Job> {
   const api = useApi()
   const jobs = useQuery(api.query.jobs.list.queryOptions({ input: { limit: 300 } })).data?.jobs

@@ -26,7 +26,7 @@ const OutcomeForm = z
     return set.length === 0 ? null : Object.fromEntries(set)
   })
 
-/** Only the fields of the chosen kind of Python are validated. The others keep their text. */
+/** Only the fields of the chosen kind of Python are validated. The other fields keep their text. */
 export const SettingsForm = z.object({
   python: z.discriminatedUnion('kind', [
     z.object({ kind: z.literal('default') }),
@@ -107,7 +107,7 @@ export function changedSettings(opened: SettingsTexts, settings: SettingsOfDialo
   return Object.fromEntries(Object.entries(settings).filter(([name, value]) => isChanged(name, value)))
 }
 
-/** Counts packages, without comments and pip options. */
+/** Counts packages, but not comments or pip options. */
 export function requirementCount(text: string): number {
   return text.split(/\r\n|\r|\n/).filter((line) => /^\s*[^\s#-]/.test(line)).length
 }

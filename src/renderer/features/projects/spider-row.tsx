@@ -23,7 +23,7 @@ interface SpiderRowProps {
   unusual: SpiderFindings | undefined
 }
 
-/** A click runs the spider with the values of its last run. Shift-click or the button beside it opens the dialog. */
+/** A click runs the spider with the values of its last run. A Shift-click or the adjacent button opens the dialog. */
 export function SpiderRow({ project, spider, last, unusual }: SpiderRowProps) {
   const { may } = useMay('jobs.run', { project: project.name })
   const { isPending, runNow } = useRunNow(project, spider)

@@ -146,7 +146,7 @@ function UploadCard({ plan, onUploaded, onClose }: UploadCardProps) {
   )
 }
 
-/** An upload does not change the pin: shows which version jobs run, and offers the uploaded one. */
+/** Says that jobs still run the pinned version after an upload, and offers to pin the uploaded version. */
 function PinHint({ project, uploaded }: { project: Project; uploaded: Version['version'] }) {
   const { isPending, pin } = usePin(project)
   const { pinnedVersion = null } = project.settings

@@ -23,7 +23,7 @@ type LiveRule = LimitRule & { live: number }
 
 export function LimitsPanel() {
   const { query } = useApi()
-  // The change feed has the rules but not the numbers of live runs, so this polls while it is open.
+  // The change feed has the rules but not the numbers of live runs, so the open panel polls.
   const limits = useQuery(query.queue.limits.queryOptions({ refetchInterval: 2_000, staleTime: 0 }))
   return (
     <QueryState query={limits} what={texts.theLimits} rows={4}>

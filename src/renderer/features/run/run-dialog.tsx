@@ -208,7 +208,7 @@ function Command({ run, schedule }: Asked) {
 
 type Go = ReturnType<typeof useNavigate>
 
-/** Opens a single job immediately. The notice has a link to the queued jobs. */
+/** Shows a notice with a link to the queued jobs. Opens a single job immediately. */
 function announceJobs(jobs: readonly Job[], go: Go): void {
   const [first] = jobs
   if (first === undefined) return
@@ -253,7 +253,7 @@ function lastUsed(): RunPrefill | null {
   try {
     return JSON.parse(localStorage.getItem(lastKey()) ?? 'null') as RunPrefill | null
   } catch {
-    // This dialog did not write the value, so ignore it.
+    // Without a readable value, the form starts empty.
     return null
   }
 }

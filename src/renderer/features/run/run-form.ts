@@ -30,7 +30,7 @@ export interface Asked {
 
 export const AFTER_MAX = 100
 
-/** The initial form: the values that the dialog was opened with, otherwise those used last. */
+/** The initial form: the values with which the dialog was opened, or else those used last. */
 export function startForm(prefill: RunPrefill, last: RunPrefill | null): RunTexts {
   // Arguments belong to a spider, so another project does not get those of the last run.
   const base = prefill.project === undefined || prefill.project === last?.project ? { ...last, ...prefill } : prefill
@@ -58,7 +58,7 @@ export function startForm(prefill: RunPrefill, last: RunPrefill | null): RunText
       zone: localZone(),
       name: ''
     },
-    // Times, dependencies and the dedupe key belong to one run, so the next one does not get them.
+    // Times, dependencies and the dedupe key belong to one run, so the next run does not get them.
     notBeforeMs: localTime(notBeforeMs),
     expiresAtMs: localTime(expiresAtMs),
     noOverlap: base.noOverlap ?? null,

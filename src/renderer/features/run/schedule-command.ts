@@ -8,7 +8,7 @@ interface Door {
 }
 
 /**
- * The run as a command for scripts and crontabs: calls of Scrapyd's schedule.json, one per spider, or one call of our
+ * The run as a command for scripts and crontabs: calls to Scrapyd's schedule.json, one per spider, or one call to our
  * own API if schedule.json cannot express the whole run. curl prompts for the password, to keep it out of the shell's
  * history.
  */

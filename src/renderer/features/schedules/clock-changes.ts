@@ -39,7 +39,7 @@ function describeChange(timing: ScheduleTiming, atMs: number, beforeMs: number, 
   const byMs = afterMs - beforeMs
   const by = formatDuration(Math.abs(byMs) / 1000)
   const title = (byMs > 0 ? texts.clocksForward : texts.clocksBack)(dayOf(atMs, beforeMs), by)
-  // Computes the runs under each policy. The difference is the effect of the change.
+  // Computes the runs under each policy. The difference is the effect of the clock change.
   const around = { afterMs: atMs - Math.abs(byMs) - 1, untilMs: atMs + Math.abs(byMs), limit: RUNS_LOOKED_AT }
   if (byMs > 0) {
     const moved = occurrencesToShow({ ...timing, gap: 'run_at_shift' }, around).filter(({ kind }) => kind === 'gap')
@@ -74,7 +74,8 @@ function describeChange(timing: ScheduleTiming, atMs: number, beforeMs: number, 
 }
 
 /**
- * The times of day in the rules that the clocks skip. Evaluates the rules in a zone without the change to find them.
+ * The times of day that the rules name and the clocks skip. Finds them by evaluating the rules in a zone without the
+ * clock change.
  */
 function timesLost(timing: ScheduleTiming, atMs: number, byMs: number): string[] {
   const { offsetMs } = stretchAt(timing.zone, atMs - 1)

@@ -9,7 +9,7 @@ const BARS = 30
 const BAR_PX = 4
 const STEP_PX = 5
 const HEIGHT_PX = 20
-/** The height of the mark below the line for failed runs, because color must not be the only signal. */
+/** The height of the mark below the line. It marks failed runs, because color must not be the only signal. */
 const FOOT_PX = 4
 
 /**
@@ -29,7 +29,7 @@ export function RunBars({ firings }: { firings: readonly Firing[] }) {
       aria-label={barsInWords(shown)}
       data-run-bars
     >
-      {/* Empty space before the first run keeps the newest one at the right edge. */}
+      {/* Empty space before the first run keeps the newest run at the right edge. */}
       <rect
         className={classes.none}
         y={HEIGHT_PX - FOOT_PX - 1}

@@ -10,7 +10,7 @@ import { missedLately, OVERLAP_WORDS, pausedWords, timingShort, timingWords, wha
 import { formatIn, formatMoment } from './zoned-time.ts'
 import { texts } from '../../../shared/texts/ui/schedules.ts'
 
-/** `in 2 d 17 h`, or why it will not fire. */
+/** `in 2 d 17 h`, or why the schedule will not fire. */
 export function NextText({ schedule }: { schedule: Schedule }) {
   const nowMs = useNow()
   if (schedule.paused)
@@ -27,7 +27,7 @@ export function NextText({ schedule }: { schedule: Schedule }) {
   )
 }
 
-/** `Mon 23 Nov 03:00`, in its own zone. */
+/** `Mon 23 Nov 03:00`, in the schedule's zone. */
 function NextMoment({ schedule: { paused, nextAtMs, zone } }: { schedule: Schedule }) {
   const nowMs = useNow()
   if (paused || nextAtMs === null) return null
@@ -47,7 +47,7 @@ function CronFields({ text }: { text: string }) {
   ))
 }
 
-/** A zone's name. A long one wraps after one of its parts. */
+/** A zone's name. A long name wraps between its parts. */
 export function ZoneText({ zone }: { zone: string }) {
   return (
     <span className={`dim ${classes.twoLines} clamp`} title={zone}>

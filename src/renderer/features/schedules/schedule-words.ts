@@ -85,7 +85,7 @@ export function missedLately({ recent }: { recent: readonly Firing[] }): number 
   return since.reduce((sum, { state, count }) => sum + (state === 'missed' ? count : 0), 0)
 }
 
-/** The time from which to catch up, before the oldest missed run. null: none were missed. */
+/** The time from which to catch up, before the oldest missed run. null: no run is missed. */
 export function missedSinceMs({ recent, createdAtMs }: Pick<Schedule, 'recent' | 'createdAtMs'>): number | null {
   const lastRun = recent.findIndex(({ state }) => state === 'fired')
   const index = recent.slice(0, lastRun < 0 ? recent.length : lastRun).findLastIndex(({ state }) => state === 'missed')

@@ -10,7 +10,7 @@ const nameAll = (schedules: readonly Schedule[]): string => {
   return schedules.length === 1 && only !== undefined ? only.name : texts.scheduleCount(schedules.length)
 }
 
-/** The screen changes when the engine announces the change. */
+/** The engine's events update the screen. */
 export function useScheduleActions() {
   const { client, query } = useApi()
   const queryClient = useQueryClient()

@@ -6,7 +6,7 @@ export function formatMoment(atMs: number, zone: string, nowMs: number): string 
   return `${formatWeekday(atMs, nowMs, zone)} ${formatTime(atMs, zone)}`
 }
 
-/** `03:00` in `zone`, preceded by the day if it is another day in `besideZone`. */
+/** `03:00` in `zone`, preceded by the day if that differs from the day in `besideZone`. */
 export function formatTimeBeside(atMs: number, zone: string, besideZone: string): string {
   const [day = '', beside] = [zone, besideZone].map((one) => formatWeekday(atMs, atMs, one))
   return day === beside ? formatTime(atMs, zone) : `${day.slice(0, 3)} ${formatTime(atMs, zone)}`

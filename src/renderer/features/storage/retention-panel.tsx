@@ -30,7 +30,7 @@ export function RetentionPanel({ usage }: { usage: StorageUsage | undefined }) {
     >
       <QueryState query={stored} what={texts.theRetentionPolicy} rows={6}>
         {(data) => (
-          // A new revision resets the form, because its edits were based on the old one.
+          // A new revision resets the form, because the form's edits apply to the old one.
           <PolicyEditor
             key={data.revision}
             stored={data}

@@ -23,7 +23,7 @@ const SHADES: Record<Kind, CSSProperties> = {
   eggs: { background: 'var(--faint)' }
 }
 const PROJECTS_SHOWN = 20
-/** How often to poll, because the change feed reports neither the progress of retention nor the disk. */
+/** The polling interval. The change feed reports neither the progress of retention nor the disk usage. */
 const EVERY_MS = 5_000
 
 export function StoragePanels() {

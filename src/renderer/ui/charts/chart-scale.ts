@@ -36,7 +36,7 @@ export function timeTicks(fromMs: number, untilMs: number, startedAtMs: number, 
   return ticks
 }
 
-/** Limits the number of points. Keeps the highest of each group, so no peak is lost. */
+/** Limits the number of points. Keeps the highest point of each group, so that no peak is lost. */
 export function thinOut(points: readonly Point[], most: number): readonly Point[] {
   const size = Math.ceil(points.length / most)
   if (size <= 1) return points

@@ -29,7 +29,7 @@ const BOTTOM = 18
 const RIGHT = 8
 /**
  * The width for the values on the left, which fits `512 MB`. It is the same for all charts, to align the time axes of
- * stacked ones.
+ * stacked charts.
  */
 const LEFT = 52
 

@@ -1,7 +1,7 @@
 import { explainError } from '../../api/explain-error.ts'
 import classes from './form-failure.module.css'
 
-/** Why a dialog's request was refused. Scrolled into view, because the form above it can be long. */
+/** Shows why a dialog's request was refused. Scrolls into view, because the form above it can be long. */
 export function FormFailure({ error }: { error: unknown }) {
   if (error === null) return null
   const { code, title, text } = explainError(error)

@@ -10,9 +10,9 @@ import { NOT_AN_OPTION } from './select.tsx'
 export interface Fields<Values> {
   readonly values: Values
   input(name: keyof Values & string, type?: 'checkbox'): ReturnType<UseFormReturnType<object>['getInputProps']>
-  /** The problem of a field, once the field was changed or a save was tried. */
+  /** The problem with a field, once the user has changed the field or tried to save. */
   error(path: string): string | undefined
-  /** Like `error`, but before a change or a save, for fields that are valid while empty. */
+  /** Like `error`, but available immediately, for fields that are valid while empty. */
   problem(path: string): string | undefined
   hasError(...names: (keyof Values & string)[]): boolean
   change(patch: Partial<Values>): void
@@ -22,7 +22,7 @@ export interface Fields<Values> {
 export interface FormState {
   readonly isDirty: boolean
   readonly isSaving: boolean
-  /** Whether a save was tried while fields were invalid. */
+  /** Whether the user tried to save while fields were invalid. */
   readonly isRefused: boolean
   /** The engine's reason for refusing to save, unless it concerns one field. null: it did not refuse. */
   readonly failure: unknown

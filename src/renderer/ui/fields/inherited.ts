@@ -47,7 +47,7 @@ export function notReplaced(inherited: readonly InheritedValue[], rows: readonly
   return inherited.filter(({ name }) => !replaced.has(name))
 }
 
-/** The omitted names that are inherited. `*`, which clients can send, means all inherited names. */
+/** Returns those of the omitted names that are inherited. `*`, which clients can send, means all inherited names. */
 export function stillInherited(names: readonly string[], { args, settings, env }: Inherited): string[] {
   const known = [...new Set([...args, ...settings, ...env].map(({ name }) => name))]
   return names.includes('*') ? known : known.filter((name) => names.includes(name))

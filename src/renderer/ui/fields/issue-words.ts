@@ -3,7 +3,7 @@ import { texts } from '../../../shared/texts/ui/shared.ts'
 
 type Issue = Parameters<z.core.$ZodErrorMap>[0]
 
-/** The message for an issue without its own message, with the contract's bounds. `say` adds the unit. */
+/** The message for an issue that has none, with the contract's bounds. `say` adds the unit. */
 export function wordsOfIssue(issue: Issue, say: (value: number) => string = (value) => value.toLocaleString('en')) {
   if (issue.code === 'too_small') {
     if (issue.origin === 'array') return texts.chooseAtLeastOne

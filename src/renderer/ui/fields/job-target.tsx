@@ -97,7 +97,7 @@ function activeLabel({ activeVersion, settings: { pinnedVersion } }: Project): s
   return known.length === 0 ? texts.activeVersion : texts.activeVersionOf(known.join(', '))
 }
 
-/** Names of arguments and settings from earlier jobs of the project, or of its only selected spider. */
+/** Names of arguments and settings from earlier jobs of the project, or of the only selected spider. */
 export function useKnownNames({ project, spiders }: Pick<JobTexts, 'project' | 'spiders'>) {
   const { query } = useApi()
   const filter = { project: project ?? undefined, spider: spiders.length === 1 ? spiders[0] : undefined, limit: 50 }

@@ -6,7 +6,7 @@ export interface PriorityLimit {
   /** The highest priority that the user may give. Absent: any. */
   max?: number
   reason?: string
-  /** The reason for a tooltip, with the role that has the permission. */
+  /** The tooltip's text, which names the role that has the permission. */
   title?: string
 }
 

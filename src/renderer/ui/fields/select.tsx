@@ -11,7 +11,7 @@ import { listZones } from '../../../shared/calendar/index.ts'
 import { localZone } from '../moment.ts'
 import { texts } from '../../../shared/texts/ui/shared.ts'
 
-/** Marks a field whose text is not an option. Its form cannot be saved, because it still has the previous value. */
+/** Marks a field whose text is not an option. The field still has its previous value, so the form cannot be saved. */
 export const NOT_AN_OPTION = 'data-not-an-option'
 
 /** The first click selects the whole text, ready to be replaced. A later click places the cursor. */

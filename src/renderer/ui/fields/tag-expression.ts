@@ -18,7 +18,7 @@ export function parseTagExpression(text: string): { terms: string[] } | { proble
   return { terms }
 }
 
-/** `matches 3 of 5 nodes: eu-1, eu-2, us-1`. Without a match, says what is missing. */
+/** `matches 3 of 5 nodes: eu-1, eu-2, us-1`. If no node matches, says what is missing. */
 export function matchWords(
   terms: readonly string[],
   nodes: ReadonlyArray<{ name: string; tags: readonly string[] }>

@@ -5,7 +5,7 @@ import { parseDuration } from './limits.ts'
 import { texts as words } from '../../../shared/texts/ui/shared.ts'
 
 /**
- * Schemas for text fields. Each ends in the contract's schema and reports its bounds. An empty text means `whenEmpty`.
+ * A schema for a text field. It applies the contract's schema and reports its bounds. An empty text means `whenEmpty`.
  */
 function textOf<Value, Typed>(
   of: z.ZodType<Value>,
@@ -43,7 +43,7 @@ export const formBy = <Output, Texts>(choose: (texts: Texts) => z.ZodType<Output
 
 export const textOrNull = z.string().transform((text) => text.trim() || null)
 
-/** A path on the service's machine, which can have another operating system than this page's. */
+/** A path on the service's machine, whose operating system can differ from that of this page's machine. */
 export const absolutePath = z
   .string()
   .trim()

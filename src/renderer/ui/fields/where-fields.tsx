@@ -19,7 +19,7 @@ interface WhereFieldsProps {
   fields: Fields<WhereTexts>
   nodes: readonly Node[]
   inherited: Pick<Inherited, 'placement' | 'priority'>
-  /** Only a run can override inherited nodes with any node, and an inherited priority with 0. */
+  /** Only a run can replace inherited nodes with "any node", and an inherited priority with 0. */
   of: 'run' | 'defaults' | 'template'
   /** For defaults: the current priority, which stays allowed. */
   keptPriority?: number

@@ -85,7 +85,7 @@ async function exportItems(options: ExportOptions): Promise<number> {
   return items
 }
 
-/** Fetches the file in pieces, because the desktop's transport has no downloads. */
+/** Fetches the file in pieces, because the desktop's transport cannot download files. */
 async function fetchExport({ items, of, format, filter, signal, onProgress }: ExportOptions) {
   for await (const { share, file } of await items.export({ ...of, format, filter }, { signal })) {
     onProgress(share / 2)

@@ -7,7 +7,7 @@ import { EmptyState, ErrorState } from '../states.tsx'
 import classes from './items.module.css'
 import { texts } from '../../../shared/texts/ui/shared.ts'
 
-/** How often to refetch while items are copied or the run writes more. */
+/** The refetch interval while items are being copied or the run writes more. */
 export const ITEMS_AGAIN_MS = 3_000
 
 export const isCopying = (error: unknown): boolean => error !== null && explainError(error).code === 'ITEMS_COPYING'
@@ -47,7 +47,7 @@ export function ItemsProblem({ job, error, onRetry }: { job: Job | undefined; er
   )
 }
 
-/** Why stored items are gone. null: none were stored. */
+/** Why stored items no longer exist. null: no items were stored. */
 function reasonIn(error: unknown): string | null {
   // Other errors with this code have other data or none.
   const { data } = error as { data?: object | null }

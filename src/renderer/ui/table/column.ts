@@ -9,7 +9,7 @@ export interface Column<Row> {
   cell: (row: Row) => ReactNode
   /** Makes the header a button that sorts by this value. */
   sortBy?: (row: Row) => string | number | null
-  /** The direction of a column that the engine sorts, with a button in the header. */
+  /** The sort direction of a column that the engine sorts. Makes the header a button. */
   sorted?: 'ascending' | 'descending' | 'none'
   /** Hides the column if the table is narrower than this, in pixels. */
   hideBelowPx?: number

@@ -25,15 +25,15 @@ export interface VirtualTableProps<Row> {
   columns: readonly Column<Row>[]
   openId?: string | null
   onOpen?: (row: Row) => void
-  /** Marked rows. Absent: no check boxes and no keys `x` and Shift-`x`. */
+  /** Marked rows. Absent: the table has no check boxes, and the keys `x` and Shift-`x` do nothing. */
   marks?: ReadonlySet<string>
   onMarks?: (marks: ReadonlySet<string>) => void
   onEndReached?: () => void
-  /** Whether a row's values are outdated, which grays it out. */
+  /** Whether a row's values are outdated, which grays out the row. */
   isStale?: (row: Row) => boolean
   /** Whether j, k, Enter and x work without a click into the table first. At most one table per screen can set this. */
   primary?: boolean
-  /** Enables reordering. Moves these rows right before that row, or to the end. */
+  /** Enables reordering. Moves the rows `ids` to the place before the row `before`. null: to the end. */
   onReorder?: ((ids: readonly string[], before: string | null) => void) | undefined
   empty?: ReactNode
   /** The minimum width of rows. A narrower table scrolls sideways. */

@@ -142,7 +142,7 @@ function weekWords(days: ReturnType<typeof daysOfWeek>): string {
 /** The maximum number of pages to read back to the start of the week. */
 const PAGES_MAX = 10
 const PAGE_ROWS = 500
-/** How long after its scheduled time a run can appear in the history, because of jitter. */
+/** The maximum time, due to jitter, from a run's scheduled time until the run appears in the history. */
 const DUE_MS = 86_400_000
 
 function useWeekRuns(days: readonly Day[], nowMs: number) {
@@ -186,7 +186,7 @@ function useWeekRuns(days: readonly Day[], nowMs: number) {
     [data, moments, schedules, nowMs, startMs, endMs]
   )
   const isCut = (needsMore && pages.length >= PAGES_MAX) || calendar.data?.more === true
-  // Whether rows are still loading. Rows that arrive later would push away what was scrolled into view.
+  // Whether rows are still loading. Rows that arrive later would move what was scrolled into view.
   const isReading = calendar.isLoading || history.isLoading
   return { list, schedules, runs, isCut, isReading }
 }

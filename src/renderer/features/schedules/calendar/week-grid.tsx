@@ -21,7 +21,7 @@ export interface WeekViewProps {
 const SHOWN_PER_HOUR = 3
 const OFTEN_ROWS = 5
 
-/** Days as columns, hours as rows. Hours without runs have low rows. */
+/** Shows days as columns and hours as rows. The rows of hours without runs are lower. */
 export function WeekGrid({ week, utc, nowMs, nameOf, openHourMs, onHour }: WeekViewProps) {
   const today = dateOf(nowMs, utc)
   const nowHour = hourOf(nowMs, utc)

@@ -22,7 +22,7 @@ export interface Day {
 
 export interface Week {
   readonly days: readonly Day[]
-  /** By day, then by hour of the clock. */
+  /** Runs by day, then by clock hour. */
   readonly hours: readonly (readonly (readonly Run[])[])[]
   /** Schedules with so many runs that they would hide all others. */
   readonly often: readonly OftenRow[]
@@ -42,7 +42,7 @@ interface OftenDay {
 export const OFTEN_FROM = 7
 const HOUR_MS = 3_600_000
 
-/** The week, Monday to Sunday, that contains `day`. If it is absent or invalid, the current week. */
+/** The week, Monday to Sunday, that contains `day`. If `day` is absent or invalid, the current week. */
 export function daysOfWeek(day: string | undefined, nowMs: number, utc: boolean): Day[] {
   const wanted = day === undefined ? Number.NaN : Date.parse(`${day}T12:00:00Z`)
   const noon = Number.isNaN(wanted) ? Date.parse(`${dateOf(nowMs, utc)}T12:00:00Z`) : wanted
@@ -130,7 +130,7 @@ function perHour(list: readonly Run[], utc: boolean): OftenDay['hours'] {
   return hours
 }
 
-/** If there is space for only one look, the one with the highest rank is shown. */
+/** If there is space for only one look, the look with the highest rank is shown. */
 const RANK: Record<RunLook, number> = {
   ahead: 0,
   succeeded: 1,
@@ -162,7 +162,7 @@ export const dayWords = ({ date }: Day): string => formatWeekday(Date.parse(`${d
 export const timeWords = (atMs: number, utc: boolean, zone = localZone()): string =>
   formatTime(atMs, utc ? 'UTC' : zone)
 
-/** When an hour of the clock starts on a day. null: the clocks skip it. For a repeated hour, the first occurrence. */
+/** When a clock hour starts on a day. null: the clocks skip it. For a repeated hour, the first occurrence. */
 export function hourStart(day: Day, hour: number, utc: boolean): number | null {
   for (let atMs = day.startMs; atMs < day.endMs; atMs += HOUR_MS) if (hourOf(atMs, utc) === hour) return atMs
   return null

@@ -31,7 +31,7 @@ export interface GraphChain {
 export interface Graph {
   readonly spiders: readonly GraphSpider[]
   readonly chains: readonly GraphChain[]
-  /** Links from a spider to a pattern that it matches: its runs start the chains of the pattern. */
+  /** Links from a spider to a pattern that it matches: the spider's runs start the pattern's chains. */
   readonly matches: readonly { readonly from: string; readonly to: string }[]
   /** Each circle as a list of its spiders. Only enabled chains count. */
   readonly circles: readonly (readonly string[])[]
@@ -82,7 +82,7 @@ export function layOutChains(chains: readonly Chain[]): Graph {
 
 const isPattern = ({ project, spider }: { project: ProjectName; spider: string }) => `${project}${spider}`.includes('*')
 
-/** The column of each spider: to the right of all that precede it. Ignores links that close a circle. */
+/** The column of each spider: to the right of all spiders that precede it. Ignores links that close a circle. */
 function rankOf(after: ReadonlyMap<string, ReadonlySet<string>>): Map<string, number> {
   const back = new Set<string>()
   const done = new Set<string>()
@@ -178,7 +178,7 @@ function spacedOut<T extends { key: string; y: number }>(wanted: readonly T[], a
 const mean = (values: readonly number[] | undefined, otherwise: number) =>
   values === undefined || values.length === 0 ? otherwise : values.reduce((sum, each) => sum + each, 0) / values.length
 
-/** Circles of enabled chains, at least one if there are any. A pattern represents the spiders that it matches. */
+/** Finds circles of enabled chains, at least one if any exist. A pattern represents the spiders that it matches. */
 function findCircles(chains: readonly Chain[]): string[][] {
   const circles: string[][] = []
   const done = new Set<string>()

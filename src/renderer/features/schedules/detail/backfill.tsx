@@ -26,7 +26,7 @@ const CONCURRENCY_MAX = 1_000
 /** The number of runs to list at the start and at the end. Runs between them are only counted. */
 const MOMENTS_SHOWN = 3
 
-/** Creates the runs of a past period. First shows how many there are. */
+/** Creates the runs of a past period. First shows how many runs there are. */
 export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onClose: () => void }) {
   const { client, query } = useApi()
   const [nowMs] = useState(() => Date.now())
@@ -104,7 +104,7 @@ export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onCl
   )
 }
 
-/** Named as in the contract. Times are in the schedule's zone. */
+/** The fields are named as in the contract. Times are in the schedule's zone. */
 interface BackfillTexts {
   fromMs: string
   untilMs: string

@@ -17,7 +17,7 @@ import { texts } from '../../../../shared/texts/ui/schedules.ts'
 const PAGE_ROWS = 30
 const SHOWN = { all: undefined, notRun: ['missed', 'skipped', 'failed'] } as const
 
-/** Why a run started at another time than scheduled. */
+/** Why a run did not start at its scheduled time. */
 const REASON_WORDS: Partial<Record<Firing['reason'], string>> = {
   caught_up: texts.caughtUp,
   run_now: texts.manual,
@@ -77,7 +77,7 @@ export function FiringList({ scheduleId, zone }: { scheduleId: ScheduleId; zone:
   )
 }
 
-/** The seconds of a manual run are arbitrary. The tooltip shows them. */
+/** Omits the seconds of a manual run, which are arbitrary. The tooltip shows them. */
 const wholeMinute = (atMs: number) => Math.floor(atMs / 60_000) * 60_000
 
 function FiringRow({ firing, zone, nowMs }: { firing: Firing; zone: string; nowMs: number }) {

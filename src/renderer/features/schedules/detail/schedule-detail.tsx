@@ -128,7 +128,7 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
         <Group align="stretch" gap={4} mb={6} className={classes.rules}>
           {schedule.rules.map(
             (rule, index) =>
-              // For the other kinds, the text above is complete.
+              // For other kinds of rules, the text above is complete.
               rule.kind === 'cron' && (
                 <code key={index} className="mono">
                   {rule.expression}
@@ -165,7 +165,7 @@ function StateWord({ schedule }: { schedule: Schedule }) {
   return <span className="tone-ok">{texts.onState}</span>
 }
 
-/** Runs missed since the last run. Shown here with the fix, not only in the history. */
+/** Counts the runs missed since the last run, with a button that catches up. */
 function MissedNotice({ schedule, onCatchUp }: { schedule: Schedule; onCatchUp: () => void }) {
   const { may } = useMay('jobs.run', schedule.jobs[0] ?? 'somewhere')
   const missed = missedLately(schedule)
@@ -192,8 +192,8 @@ function Upcoming({ schedule }: { schedule: Schedule }) {
         changes: clockChangesOf(schedule, nowMs)
       }
     } catch {
-      // A newer engine saved this timing, with zones or fields that this page does not know. Its description is shown
-      // above.
+      // This page cannot evaluate the timing. A newer engine can have saved it, with zones or fields that the page does
+      // not know. Its description is shown above.
       return { occurrences: [], changes: [] }
     }
   }, [schedule])
@@ -304,7 +304,7 @@ function Policies({ schedule }: { schedule: Schedule }) {
   )
 }
 
-/** null: it runs spiders of several projects. */
+/** null: the schedule runs spiders of several projects. */
 function onlyProjectOf({ jobs }: Schedule): ProjectName | null {
   const [first, ...others] = new Set(jobs.map(({ project }) => project))
   return first !== undefined && others.length === 0 ? first : null

@@ -197,7 +197,7 @@ const KIND_WORDS: Record<BuilderKind, string> = {
 /** The minutes to choose from: divisors of 60, because other intervals do not divide an hour evenly. */
 const EVERY_MINUTES = [1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30]
 
-/** The closest expression of another kind. */
+/** The closest expression of the given kind. */
 function toKind(expression: string, kind: Builder['kind']): string {
   const builder = readBuilder(expression)
   const minute = builder !== null && 'minute' in builder ? builder.minute : 0
@@ -212,7 +212,7 @@ function toKind(expression: string, kind: Builder['kind']): string {
   return writeBuilder(shapes[kind])
 }
 
-/** Adds or removes a value. Keeps the last one, because an empty list would never run. */
+/** Adds or removes a value. Keeps the last value, because an empty list would never run. */
 function toggle<Value>(list: readonly Value[], value: Value): Value[] {
   if (!list.includes(value)) return [...list, value]
   return list.length === 1 ? [...list] : list.filter((each) => each !== value)
@@ -220,7 +220,7 @@ function toggle<Value>(list: readonly Value[], value: Value): Value[] {
 
 const CRON_FIELDS = [texts.minuteField, texts.hourField, texts.dayField, texts.monthField, texts.weekdayField]
 
-/** The five (or six) fields as written. null: it is a nickname or has another number of fields. */
+/** The five (or six) fields as written. null: it is a nickname or has a different number of fields. */
 function fieldsOf(expression: string): { name: string; value: string }[] | null {
   const values = expression.trim().split(/\s+/)
   if (values.length !== 5 && values.length !== 6) return null

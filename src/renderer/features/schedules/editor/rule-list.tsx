@@ -99,10 +99,10 @@ interface CronEditorProps {
   onChange: (expression: string) => void
 }
 
-/** A change of the expression, its words or the builder updates the other two immediately. */
+/** A change to the expression, its words or the builder updates the other two immediately. */
 function CronEditor({ expression, zone, ruleNumber, onChange }: CronEditorProps) {
   const id = useId()
-  // Words stay as typed while the field has the focus; then the calendar's description replaces them.
+  // Words stay as typed while the field has the focus. Afterwards, the calendar's description replaces them.
   const [draft, setDraft] = useState<string | null>(null)
   const problem = problemOfCron(expression)
   const said = problem === null ? describeRule({ kind: 'cron', expression }, zone) : ''

@@ -42,7 +42,7 @@ const NEXT_SHOWN = 10
 const route = getRouteApi('/schedules')
 
 interface ScheduleEditorProps {
-  /** null: a new schedule, copied from the open one if there is one. */
+  /** null: a new schedule, copied from the open schedule if there is one. */
   id: string | null
   onDone: (saved: Schedule | null) => void
 }
@@ -249,8 +249,8 @@ function unsavedWords(saved: Schedule | null): string {
 const MINUTE_MS = 60_000
 const SPREAD_MINUTES = 30
 /**
- * If at least this many other schedules fire in the minute, another minute is suggested even if there are enough slots,
- * because all of them start together.
+ * If at least this many other schedules fire in the same minute, another minute is suggested, even if there are enough
+ * slots, because all these schedules start together.
  */
 const MANY = 5
 
@@ -263,7 +263,7 @@ interface LoadHintProps {
   onSpread: (timing: ScheduleTiming) => void
 }
 
-/** How many schedules fire in the minute of the next run, compared with the slots. Suggests a quieter minute nearby. */
+/** Compares the schedules that fire in the next run's minute with the slots, and suggests a quieter minute nearby. */
 function LoadHint({ timing, jobs, saved, savedJobs, onSpread }: LoadHintProps) {
   const { query } = useApi()
   const nextMs = occurrencesToShow(timing, { afterMs: Date.now(), limit: 1 })[0]?.nominalMs ?? null
@@ -324,8 +324,8 @@ function LoadHint({ timing, jobs, saved, savedJobs, onSpread }: LoadHintProps) {
 }
 
 /**
- * Returns the timing, but moves the rules that fire in the minute from `fromMs` by `minutes`. null: a rule cannot be
- * moved.
+ * Returns the timing, but with the rules that fire in the minute starting at `fromMs` moved by `minutes`. null: a rule
+ * cannot be moved.
  */
 function shifted(timing: ScheduleTiming, fromMs: number, minutes: number): ScheduleTiming | null {
   const moved = timing.rules.map((rule) => {

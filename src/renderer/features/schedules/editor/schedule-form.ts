@@ -136,7 +136,7 @@ export function formOf(settings: ScheduleSettings, nowMs: number): ScheduleTexts
   }
 }
 
-/** Only the changed fields of a moved rule. Fields of other kinds keep their text. */
+/** Returns only the fields of a moved rule's kind. The fields of other kinds keep their text. */
 export const rulePatch = (rule: ScheduleRule, zone: string): Partial<RuleTexts> => ({
   kind: rule.kind,
   ...(rule.kind === 'cron' && { expression: rule.expression }),

@@ -23,7 +23,7 @@ interface LoadChartProps {
   onOpen: (atMs: number) => void
 }
 
-/** A bar for each period, as high as its fullest minute. Jobs above the slots wait. Arrow keys move between bars. */
+/** A bar for each period, as high as its fullest minute. Jobs above the slot line wait. Arrow keys select a bar. */
 export function LoadChart({ minutes, slots, fromMs, untilMs, atMs, onOpen }: LoadChartProps) {
   const { ref, width: measured } = useElementSize()
   const [looked, setLooked] = useState<number | null>(null)

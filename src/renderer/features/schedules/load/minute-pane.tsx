@@ -15,7 +15,7 @@ import { firesIn, type LoadMinute } from './spread.ts'
 import { SpreadDialog } from './spread-dialog.tsx'
 import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
-/** The maximum number of schedules to load individually because they are not in the list. */
+/** The maximum number of schedules to load individually if they are not in the list. */
 const READ_MAX = 200
 
 interface MinutePaneProps {

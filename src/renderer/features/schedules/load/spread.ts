@@ -47,15 +47,15 @@ export const firesIn = (schedule: Schedule, minuteMs: number): boolean => {
 }
 
 /**
- * Returns the schedule's settings, but moves the rules that fire in the minute from `atMs` by `minutes`. If a rule
- * cannot be moved, returns why.
+ * Returns the schedule's settings, but with the rules that fire in the minute starting at `atMs` moved by `minutes`. If
+ * a rule cannot be moved, returns why.
  */
 export function shiftSchedule(
   schedule: Schedule,
   atMs: number,
   minutes: number
 ): { settings: ScheduleSettings } | { why: string } {
-  // Exclusions also name times. They would not match a moved rule, and excluded runs would happen.
+  // Exclusions name times, too. They would not match a moved rule, so excluded runs would start.
   if (schedule.excludedCrons.length > 0) return { why: texts.hasExclusions }
   const rules: ScheduleRule[] = []
   for (const rule of schedule.rules) {

@@ -26,7 +26,7 @@ export function useSchedules() {
       new Map<string, Schedule>(data?.pages.flatMap((page) => page.schedules.map((each) => [each.id, each] as const))),
     [data]
   )
-  // Run times depend only on the settings, so this changes with the settings, not after every run.
+  // Run times depend only on the settings, so the version changes with the settings, not after every run.
   const version = useMemo(
     () => [...schedules.values()].map(({ id, revision, paused }) => `${id}${revision}${paused}`).join(),
     [schedules]
@@ -34,7 +34,7 @@ export function useSchedules() {
   return { list, schedules, total: data?.pages[0]?.total ?? 0, version }
 }
 
-/** Runs when a schedule was added, changed or removed, but not when the list is first loaded. */
+/** Calls `onChange` when a schedule is added, changed or removed, but not when the list is first loaded. */
 export function useSchedulesChanged(version: string, onChange: () => void): void {
   const known = useRef(version)
   const changed = useEffectEvent(onChange)
