@@ -36,7 +36,7 @@ interface Progress {
 const STANDARD = '-'
 const REPORTED_EVERY_MS = 2_000
 
-/** `scrapdeck backup FILE|-`. Throws BACKUP_FAILED and the errors of makeBackup. Leaves no file if it throws. */
+/** `scrapdeck backup FILE|-`. Throws BAD_INPUT, BACKUP_FAILED or what makeBackup throws, and then leaves no file. */
 export async function runBackup(
   file: string,
   { notEncrypted = false, withSecrets = false, withBlobs = false }: BackupFlags,
@@ -157,7 +157,7 @@ function openSource(file: string) {
   return file === STANDARD ? process.stdin : createReadStream(file, { highWaterMark: 262_144 })
 }
 
-/** Writes to a temporary name and renames the file after all bytes are on the disk. */
+/** Writes to a temporary file and renames it once all bytes are on the disk. */
 async function writeFile(path: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
   if (existsSync(path)) throw new ScrapdeckError('BAD_INPUT', sentence('cli.file_exists', { path }))
   const draft = await draftBeside(path)

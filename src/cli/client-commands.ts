@@ -11,7 +11,7 @@ import type { ClientCommands, Session } from './client/session.ts'
 import { printLine } from './client/output.ts'
 import { safeJson, type Terminal } from './client/terminal.ts'
 
-/** The commands of each file, in the order of the help. A command loads only its own file. */
+/** The commands in each file, in the order of the help. A command loads only its own file. */
 const FILES: { names: readonly string[]; load: () => Promise<(commands: ClientCommands) => void> }[] = [
   { names: ['deploy'], load: async () => (await import('./commands/deploy.ts')).addDeployCommand },
   { names: ['run'], load: async () => (await import('./commands/run.ts')).addRunCommand },
@@ -61,7 +61,7 @@ function openSession(flags: ConnectionFlags, terminal: Terminal): Session {
 }
 
 /**
- * Adds the API commands from the file that contains `name`. For the help, the completion and an unknown name, adds all.
+ * Adds the API commands from the file that contains `name`. For help, completion or an unknown name, adds all commands.
  */
 export async function addClientCommands(program: Command, terminal: Terminal, name: string | undefined): Promise<void> {
   const addTo =

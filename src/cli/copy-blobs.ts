@@ -11,7 +11,7 @@ import { formatBytes } from '../shared/format-bytes.ts'
 
 const PROGRESS_EVERY_MS = 2_000
 
-/** `scrapdeck copy-blobs`. `print` receives lines for people. `options` belong to the service on this machine. */
+/** Runs `scrapdeck copy-blobs`. `print` receives lines for people. `options` describe the service on this machine. */
 export async function runCopyBlobs(
   { from, to, evenIfRunning }: { from: string; to: string; evenIfRunning: boolean },
   options: Pick<ServeOptions, 'dataDirectory' | 's3' | 'blobsDirectory'>,

@@ -9,10 +9,10 @@ export interface CopyFlags {
   json?: boolean
 }
 
-/** The minimum time between two lines. A table can have thousands of batches. */
+/** The minimum time between two progress lines, because a table can have thousands of batches. */
 const REPORTED_EVERY_MS = 1_000
 
-/** `scrapdeck copy-store`. `print` receives lines for people. Throws the errors of copyStore. */
+/** Runs `scrapdeck copy-store`. `print` receives lines for people. Throws what copyStore throws. */
 export function runCopy(
   from: string,
   to: string,

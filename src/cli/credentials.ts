@@ -54,7 +54,7 @@ function isDenied(error: unknown): boolean {
   return code === 'EACCES' || code === 'EPERM' || (cause !== undefined && isDenied(cause))
 }
 
-/** Python's ConfigParser treats `%` as the start of a reference. */
+/** Doubles each `%`, because Python's ConfigParser treats a single one as the start of a reference. */
 function escapeConfig(value: string): string {
   return value.replaceAll('%', '%%')
 }
@@ -68,7 +68,7 @@ export interface Authority {
   validTo: string
 }
 
-/** Throws NOT_FOUND if the service of this data directory has not made a certificate authority. */
+/** Throws NOT_FOUND if the service with this data directory has not created a certificate authority. */
 export function requireAuthority(dataDirectory: string): Authority {
   const path = authorityFile(dataDirectory)
   try {

@@ -15,13 +15,13 @@ import { readSettingsFile } from '../engine/runtime/regular-file.ts'
 import type { ServeOptions } from '../config/serve-options.ts'
 
 export interface ImportFlags {
-  /** Scrapyd's own configuration file. The default is the files that Scrapyd reads when started in that directory. */
+  /** Scrapyd's configuration file. The default is the files that Scrapyd reads when started in the given directory. */
   config?: string
-  /** Configuration file of the Scrapdeck service that takes over. */
+  /** The configuration file of the Scrapdeck service that takes over. */
   serviceConfig?: string
   dryRun?: boolean
   evenIfRunning?: boolean
-  /** Address of the database with the table `spider_job` of a shared queue. */
+  /** The address of the database in which a shared queue has its table `spider_job`. */
   sharedQueue?: string
   passwordFile?: string
   executionRef?: string
@@ -32,7 +32,7 @@ interface StoppedScrapyd extends Omit<ImportOptions['source'], 'sharedQueue'> {
   address: string | null
 }
 
-/** `scrapdeck import-scrapyd`. Throws BAD_INPUT if nothing is found or Scrapyd is running. */
+/** Runs `scrapdeck import-scrapyd`. Throws BAD_INPUT if nothing is found or Scrapyd is running. */
 export async function runImport(
   directory: string,
   flags: ImportFlags,
@@ -82,8 +82,8 @@ export async function runImport(
 }
 
 /**
- * Finds the address and directories of the Scrapyd to import. Its configuration may belong to another user, because the
- * operator named its directory or file.
+ * Finds the address and directories of the Scrapyd to import. Accepts configuration files of other users, because the
+ * operator named the directory or the file.
  */
 function findScrapyd(root: string, configFile: string | undefined): StoppedScrapyd {
   const configuration =
@@ -128,7 +128,7 @@ function refuse(what: string): never {
   throw new ScrapdeckError('BAD_INPUT', sentence('cli.scrapyd_runs', { what }))
 }
 
-/** Drops an items storage that is not on this machine, because the import cannot write there. */
+/** Drops item storage that is not on this machine, because the import cannot write to it. */
 function localOnly(directories: ServeOptions['directories']): ServeOptions['directories'] {
   const { items } = directories
   return items !== undefined && items !== null && isUrl(items) ? { ...directories, items: null } : directories

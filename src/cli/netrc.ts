@@ -20,7 +20,7 @@ export interface NetrcPlace {
 
 /**
  * Finds a host in `~/.netrc` like scrapyd-deploy: ignores the port and uses `default` for other hosts. Returns null if
- * there is none. Throws if others can read the file or it cannot be parsed.
+ * no entry applies. Throws if others can read the file or it cannot be parsed.
  */
 export function findInNetrc(hostname: string, { homeDirectory, environment }: NetrcPlace): NetrcEntry | null {
   const path = environment['NETRC'] || join(homeDirectory, '.netrc')

@@ -9,7 +9,7 @@ export const packagePaths = {
   resourcesDirectory: join(root, 'resources'),
   uiDirectory: join(root, 'out', 'renderer'),
   docsDirectory: join(root, 'docs'),
-  /** Code compiled on the last start. Not in the system's temporary directory, where other users can write. */
+  /** The code compiled on earlier starts. Not in the system's temporary directory, where other users can write. */
   compileCacheDirectory: join(root, '.cache', 'compiled')
 }
 

@@ -57,7 +57,7 @@ interface Flags extends ServeFlags {
 const program = new Command('scrapdeck')
   .description('One queue for a fleet of Scrapyd nodes.')
   .version(readPackageVersion())
-  // After a subcommand, --version is the version of a project.
+  // After a subcommand, --version is a project's version.
   .enablePositionalOptions()
   .exitOverride()
 sayUsageErrors(program, process.argv.includes('--json'))
@@ -296,7 +296,7 @@ const terminal: Terminal = {
   environment: process.env,
   directory: process.cwd(),
   homeDirectory: homedir(),
-  // Handles interrupts only for commands that use this.
+  // Listens for interrupts only once a command reads this property.
   get interrupted() {
     if (process.listenerCount('SIGINT') === 0) process.on('SIGINT', () => interruption.abort())
     return interruption.signal
@@ -314,7 +314,7 @@ process.stderr.on('error', () => {})
 // A failed start can leave handles open, so exit without waiting for them.
 run().catch((error: unknown) => process.exit(report(error)))
 
-/** Loads only what the command needs. Without the code of the clients, the service starts in half the time. */
+/** Loads only what the command needs. Without the client code, the service starts in half the time. */
 async function run(): Promise<void> {
   const name = process.argv[2]
   if (!program.commands.some((command) => command.name() === name)) {

@@ -34,8 +34,8 @@ interface Place {
 }
 
 /**
- * Reads the same files as Scrapy, where later ones take precedence (scrapy.utils.conf). Throws BAD_INPUT for a file
- * that others could have changed, because its address would receive the credentials.
+ * Reads the same files as Scrapy (scrapy.utils.conf). Later files take precedence. Throws BAD_INPUT for a file that
+ * others could have changed, because credentials are sent to the addresses in it.
  */
 export function readScrapyConfiguration(place: Place): ScrapyConfiguration {
   const projectDirectory = closestProject(place.directory)
@@ -86,7 +86,7 @@ function isSameAddress(one: string, other: string): boolean {
   return origin !== undefined && origin === URL.parse(other)?.origin
 }
 
-/** [deploy] has the defaults of all targets. An empty user name overrides the default, so ~/.netrc applies. */
+/** [deploy] has the defaults for all targets. An empty user name overrides the default, so ~/.netrc applies. */
 function textOf(sections: IniSections, section: string, key: string): string | null {
   const value = valueOf(sections, section, key) ?? valueOf(sections, 'deploy', key)
   return value === '' ? null : value

@@ -23,10 +23,10 @@ import { recordService } from '../server/service-file.ts'
 import { packagePaths, readPackageVersion } from './package-paths.ts'
 import type { RunningService, ServiceParts } from './running-service.ts'
 
-/** How long closing an engine can take. After that, its process must end to free its resources. */
+/** The time limit for closing an engine. After that, its process must end to free the engine's resources. */
 const CLOSE_LIMIT_MS = 15_000
 
-/** Serves on PostgreSQL: leads, or forwards requests to the leader. Resolves after an engine leads. */
+/** Serves with PostgreSQL, as the leader or by forwarding requests to the leader. Resolves when an engine leads. */
 export async function serveTogether(
   options: ServeOptions & { postgres: NonNullable<ServeOptions['postgres']> },
   { logger, storeThread, certificate }: ServiceParts
@@ -52,7 +52,7 @@ export async function serveTogether(
   const hasLocalNode = options.localSlots !== 0 && front.port !== 0
   const hosted = hasLocalNode ? await openHostedNode(engineOptions) : null
   let endpoint: EngineEndpoint | null = null
-  // Runs after this engine has stopped leading, because until then the engine uses the hosted node.
+  // Close the hosted node only after this engine has stopped leading, because a leading engine uses it.
   starting.defer(async () => {
     await endpoint?.stop()
     await hosted?.close()

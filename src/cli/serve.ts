@@ -20,9 +20,9 @@ interface ServeOutput {
 }
 
 /**
- * Runs until a signal. Prints on standard output that the service is ready, the login link and, for people, the data
- * directory. Logs to standard error, as lines if that is a terminal or `forPeople` is true, otherwise as JSON. With
- * `asJson`, prints one object instead and logs as JSON. `storeThread` is already loading (see startStoreThread).
+ * Runs until a signal arrives. Prints on standard output that the service is ready, the login link and, for people, the
+ * data directory. Logs to standard error, as lines if that is a terminal or `forPeople` is true, otherwise as JSON.
+ * With `asJson`, prints one object instead and logs as JSON. `storeThread` is already loading (see startStoreThread).
  */
 export async function serve(
   options: ServeOptions,
@@ -116,7 +116,7 @@ async function serveAlone(
   }
 }
 
-/** The first signal stops the service cleanly, the second immediately. */
+/** The first signal stops the service cleanly, the second stops it immediately. */
 function stopOnSignal(stop: () => Promise<void>, logger: Logger): void {
   let isStopping = false
   const onSignal = (signal: NodeJS.Signals) => {

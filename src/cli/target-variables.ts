@@ -3,7 +3,7 @@ import { sentence } from '../shared/texts/errors/cli.ts'
 import { maskCredentials } from '../shared/secret-values.ts'
 
 /**
- * scrapyd-client replaces all environment variables in a scrapy.cfg, so a foreign project can send any secret to its
+ * scrapyd-client replaces all environment variables in scrapy.cfg, so someone else's project can send any secret to its
  * own address. Here, a value is sent only to an address that belongs to the user.
  */
 type Environment = Record<string, string | undefined>

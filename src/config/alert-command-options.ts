@@ -18,7 +18,7 @@ export function readCommandLines(
   for (const line of text.split('\n').map((each) => each.trim())) {
     if (line === '') continue
     const read = readLine(line, workingDirectory)
-    // The line can contain a password, so it is not printed.
+    // Print only the name, because the rest of the line can contain a password.
     if ('problem' in read) problems.push(`alert_commands: ${line.split(/[\s=]+/)[0]}: ${read.problem}`)
     else if (commands.some(({ name }) => name === read.name)) {
       problems.push(`alert_commands: ${read.name} stands twice. Give one of them another name`)

@@ -14,7 +14,7 @@ const KEYS = {
   ]
 }
 
-/** Parses `nodes`: one address per line. The engine validates them, and an invalid one prevents the start. */
+/** Parses `nodes`: one address per line. The engine validates the addresses and does not start if one is invalid. */
 export function nodesSource(text: string): ConfiguredSource {
   return NewSource.parse({ id: NODES_SOURCE, source: { kind: 'list', nodes: text } })
 }
@@ -29,7 +29,7 @@ export function readSources(
   for (const line of text.split('\n').map((each) => each.trim())) {
     if (line === '') continue
     const read = readSource(line, workingDirectory)
-    // The line can contain a password, so it is not printed.
+    // Print only the first two words, because the rest of the line can contain a password.
     const [kind, what] = line.split(/\s+/)
     if ('problem' in read) problems.push(`discover: ${kind} ${what ?? ''}: ${read.problem}`)
     else if (sources.some(({ id }) => id === read.source.id)) {

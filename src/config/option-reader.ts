@@ -54,7 +54,7 @@ export class OptionReader {
     }
   }
 
-  /** Refuses a value from a file that was found but not named by the user. Returns whether it refused the value. */
+  /** Refuses a value from a discovered file, which the user did not name. Returns whether it refused the value. */
   refuseFound(value: ConfiguredValue, name: string): boolean {
     if (value.discoveredIn === undefined || value.text === '') return false
     this.refuse(

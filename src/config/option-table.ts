@@ -12,11 +12,11 @@ export interface OptionRow {
   /** Environment variables, in order of precedence. */
   variables: readonly string[]
   /**
-   * Whether a discovered file can set the option. Must be false for code, paths, nodes and access rights, because
-   * the directory may be a copy of a foreign project.
+   * Whether a discovered file can set the option. Must be false for code, paths, nodes and access rights, because the
+   * file may belong to someone else's project.
    */
   mayBeDiscovered: boolean
-  /** Whether the option names a file with a secret of this service. That secret must never be sent anywhere. */
+  /** Whether the option names a file with a secret of this service, which must never be sent anywhere. */
   holdsSecret?: boolean
   meaning: Meaning
 }
@@ -107,7 +107,7 @@ export const OPTIONS: readonly OptionRow[] = [
     ),
     ...HARMLESS
   }),
-  // A discovered file cannot set redis_url if it has an effect: read-cache-options.ts refuses it there.
+  // If redis_url has an effect, read-cache-options.ts refuses it in a discovered file.
   row('scrapyd', 'redis_url', HARMLESS),
   ...['cache_backend', 'cache_default_ttl', 'redis_compression_threshold'].map((name) =>
     row('scrapyd', name, HARMLESS)

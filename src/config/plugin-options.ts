@@ -17,7 +17,7 @@ export function readPluginLines(
   for (const line of text.split('\n').map((each) => each.trim())) {
     if (line === '') continue
     const read = readLine(line, workingDirectory)
-    // The line can contain a password, so it is not printed.
+    // Print only the first word, because the rest of the line can contain a password.
     if ('problem' in read) problems.push(`plugins: ${line.split(/\s+/)[0]}: ${read.problem}`)
     else if (plugins.some(({ name }) => name === read.plugin.name)) {
       problems.push(`plugins: ${read.plugin.name} stands twice. Give one of them another name with name=`)

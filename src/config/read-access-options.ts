@@ -15,7 +15,7 @@ const DEFAULT_PREFIX = 'scrapdeck'
 /** A metric name in Prometheus's data model. Colons are excluded because they are reserved for rules. */
 const PREFIX = /^[a-zA-Z_][a-zA-Z0-9_]{0,63}$/
 
-/** Names and values are those of [metrics] in asynchronous Scrapyds. */
+/** Uses the names and values of [metrics] in asynchronous Scrapyds. */
 export function readMetricsOptions(options: OptionReader): Pick<ServeOptions, 'metrics'> {
   const prefix = options.pick('scrapdeck', 'metrics_prefix') ?? options.pick('metrics', 'namespace')
   const enabled = options.pick('metrics', 'enabled')
@@ -118,7 +118,7 @@ function readCertificate(options: OptionReader): { certificate: string; key: str
   return null
 }
 
-/** The proxies that `behind_proxy` trusts if the operator names no others. */
+/** The proxies that `behind_proxy` trusts if the operator names none. */
 const PROXY_ON_THIS_MACHINE = ['127.0.0.1', '::1']
 
 function readTrustedProxies(options: OptionReader, behindProxy: boolean): string[] {

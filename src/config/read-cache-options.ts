@@ -53,7 +53,7 @@ function readOtherCache(options: OptionReader, own: ConfiguredValue | null): Con
   }
   if (unused.length > 0) options.warnUseless(unused, why!)
   if (why !== null) return null
-  // A backend without an address means Redis on this machine.
+  // A backend without an address is Redis on this machine, so even a discovered file can choose it.
   if ((url ?? host) && options.refuseFound((url ?? host)!, url === null ? 'host' : 'redis_url')) return null
   const at = host?.text.includes(':') ? `[${host.text}]` : (host?.text ?? 'localhost')
   const text = url?.text ?? `redis://${at}:${port?.text ?? 6379}/${db?.text ?? 0}`

@@ -7,9 +7,9 @@ import { sentence } from '../shared/texts/errors/cli.ts'
 import { type IniSections, parseIni, resolveIniValue } from '../shared/ini.ts'
 
 export interface Configuration {
-  /** In reading order, without missing files. */
+  /** In the order in which they are read, without missing files. */
   files: string[]
-  /** Returns the value with its `%` resolved, or null if no file sets it. Throws BAD_INPUT that names file and line. */
+  /** Resolves `%` references in the value. null: no file sets it. Throws BAD_INPUT with the file and the line. */
   get(section: string, key: string): ConfiguredValue | null
   keys(section: string): string[]
   /** Sections of Scrapyd's own files. Excludes scrapy.cfg, which has unrelated sections. */
@@ -67,7 +67,7 @@ const userFile = (place: Pick<Place, 'homeDirectory'>): ConfigurationFile => ({
 /**
  * Reads and merges the files. Skips missing files, except those named on the command line. Throws BAD_INPUT for
  * everything that ConfigParser would reject, and for a file that other users could have changed (file-trust.ts).
- * `skipUnreadable`: for programs run by users without access to the service's configuration. `anyOwnerIn`: a directory
+ * `skipUnreadable`: for programs run by users who cannot read the service's configuration. `anyOwnerIn`: a directory
  * whose files can belong to anyone, because the operator named it.
  */
 export function readConfiguration(
@@ -75,7 +75,7 @@ export function readConfiguration(
   options: { skipUnreadable?: boolean; anyOwnerIn?: string } = {}
 ): Configuration {
   const all = new MergedFiles()
-  // Defaults of a discovered file must not affect values of other files.
+  // The [DEFAULT] section of a discovered file must not affect values in other files.
   const installed = new MergedFiles()
   const files: string[] = []
   const sections: Configuration['sections'] = []
@@ -177,7 +177,7 @@ function isUnreadable(path: string): boolean {
   }
 }
 
-/** ConfigParser skips files that it cannot open. readConfiguration checks that a --config file exists. */
+/** Returns null for a missing file. Throws for one that cannot be read, although ConfigParser would skip it. */
 function readIfThere(path: string): string | null {
   try {
     return readSettingsFile(path)

@@ -59,7 +59,7 @@ export function readOwnOptions(options: OptionReader) {
     audit: readAudit(options),
     discovery: readDiscovery(options),
     plugins: readPlugins(options),
-    // The engine parses the networks, and an invalid one prevents the start.
+    // The engine parses the networks and does not start if one is invalid.
     webhookNetworks: options.text('webhook_networks')?.text ?? '',
     alertCommands: readAlertCommands(options),
     clusterCredentialDirectories: readClusterCredentials(options),
@@ -99,7 +99,7 @@ function readEngine(options: OptionReader): Pick<ServeOptions, 'engineName' | 'e
 }
 
 const BLOBS_CACHE_MB = 2_048
-/** The minimum size of the cache. A smaller one could not hold the files that one search reads at the same time. */
+/** The minimum size of the cache. A smaller cache could not hold the files that one search reads at the same time. */
 const BLOBS_CACHE_MIN_MB = 64
 
 function readBlobs(options: OptionReader): Pick<ServeOptions, 's3' | 'blobsDirectory'> {
@@ -193,7 +193,7 @@ function readDiscovery(options: OptionReader): ConfiguredSource[] {
   return [...(listed === null ? [] : [listed]), ...sources]
 }
 
-/** Reads the Scrapyd to which a crawl scheduler sends all its jobs. It becomes a node unless it is this service. */
+/** The Scrapyd to which a crawl scheduler sends all its jobs. It becomes a node unless it is this service. */
 function readScrapydUrl(options: OptionReader): ConfiguredSource | null {
   const picked = options.pick('variables', 'SCRAPYD_URL')
   if (picked === null) return null

@@ -117,7 +117,7 @@ const SEPARATORS: ReadonlyMap<string, ProxyOptions['groupsSeparator']> = new Map
   ['space', ' ']
 ] as const)
 
-/** Only one separator applies. Otherwise, splitting `book club; owners` would make its user a member of `owners`. */
+/** Splits at one separator only: also splitting the group `book club; owners` at `;` would make its members owners. */
 function readGroupsSeparator(options: OptionReader): ProxyOptions['groupsSeparator'] {
   const picked = options.pick('scrapdeck', 'proxy_groups_separator')
   const text = picked?.text === ' ' ? 'space' : picked?.text.trim() || ','
@@ -142,10 +142,7 @@ function readPublicUrl(options: OptionReader): string | null {
   return null
 }
 
-/**
- * https is required, except on this machine. The address is returned as written, because issuers are compared as
- * strings.
- */
+/** Requires https, except on this machine. Returns the address as written, because issuers are compared as strings. */
 function readAddress(options: OptionReader, name: string): string | null {
   const picked = options.text(name)
   const text = picked?.text.trim() ?? ''

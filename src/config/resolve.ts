@@ -8,7 +8,7 @@ import { resolve as resolvePath } from 'node:path'
 import { OPTIONS, type OptionRow } from './option-table.ts'
 import type { Configuration } from './read-files.ts'
 
-/** Throws BAD_INPUT that names every rejected option, with the reason and what to do. */
+/** Throws BAD_INPUT, which lists every rejected option with the reason and the remedy. */
 export function resolveServeOptions(context: OptionContext): ResolvedOptions {
   const reader = new OptionReader(context)
   const options: ServeOptions = {
@@ -44,8 +44,8 @@ const OTHER_VARIABLES = [
 ]
 
 /**
- * Includes configuration files, which can contain passwords, and files of options that a flag or a variable
- * overrides, because these files still hold the secret.
+ * Includes configuration files, which can contain passwords, and files named by overridden options, because these files
+ * still hold the secret.
  */
 function listSecretFiles({ flags, environment, configuration, workingDirectory }: OptionContext): string[] {
   const named = OPTIONS.filter(({ holdsSecret }) => holdsSecret).flatMap(({ section, name, flag, variables }) => [
@@ -58,7 +58,7 @@ function listSecretFiles({ flags, environment, configuration, workingDirectory }
   return [...new Set(given.map((path) => resolvePath(workingDirectory, path)))]
 }
 
-/** Ignores a value that cannot be resolved. The reader of the option refuses it, unless another source overrides it. */
+/** Ignores a value that cannot be resolved. The option's reader refuses it unless another source overrides it. */
 function readIfPossible(configuration: Configuration, section: OptionRow['section'], name: string): string | undefined {
   try {
     return configuration.get(section, name)?.text

@@ -32,7 +32,7 @@ export interface ServeOptions {
   credentials: { username: string; password: string } | null
   /** Applies on every start; null: the last number that was set, otherwise `configuredSlots`, otherwise one per CPU. */
   localSlots: number | null
-  /** From a file (`local_slots`, `max_proc`). Takes effect when the value in the file changes. */
+  /** From a file (`local_slots`, `max_proc`). Applied when the value in the file changes. */
   configuredSlots: number | null
   pythonPath: string | null
   sshProgram: string | null
@@ -54,7 +54,7 @@ export interface ServeOptions {
   allowedHosts: string[]
   /** Seconds to wait after INT, after the second INT and after KILL; null: the engine's defaults. */
   cancelWaitsSeconds: [number, number, number] | null
-  /** How long a POST /crawl with the same order returns the existing job; 0: never. */
+  /** How long POST /crawl returns the existing job for an identical request; 0: never. */
   crawlCacheSeconds: number
   /** `days`: how long the audit log is kept; 0: forever. */
   audit: { days: number; syslog: SyslogAddress | null }
@@ -77,7 +77,7 @@ export interface ServeOptions {
   alertCommands: AlertCommand[]
   clusterCredentialDirectories: string[]
   heartbeat: { url: string; everySeconds: number } | null
-  /** Files with secrets of this service. They must not be used even if they are in `clusterCredentialDirectories`. */
+  /** Files that hold this service's secrets. Not to be used even if they are in `clusterCredentialDirectories`. */
   secretFiles: string[]
   /** Addresses and networks of the proxies that can name the client with X-Forwarded-For. */
   trustedProxies: string[]

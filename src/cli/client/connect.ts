@@ -36,7 +36,7 @@ export interface Address {
   password: string
   passwordFrom: string
   /**
-   * The certificate of a service on this machine, valid for any host name. If absent, the system's authorities apply.
+   * The certificate of a service on this machine, valid for any host name. If absent, the system's authorities decide.
    */
   certificate?: string | null
   /** Whether the password is the service's own, read from its data directory. */
@@ -146,7 +146,7 @@ async function findNamedAddress(
     const { dataDirectory } = terminal.localService(flags)
     const found = await findRunning(dataDirectory)
     const running = found?.address ?? null
-    // Another name of this machine may lead to another program on the same port, so use the recorded address.
+    // Another name for this machine can lead to a different program on the same port, so use the recorded address.
     if (running !== null && URL.parse(running)?.port === url.port) {
       return { url: running, ...localCredentials(dataDirectory), certificate: found!.certificate }
     }
@@ -215,7 +215,7 @@ export function readUrl(text: string): URL {
 const REDOES = 2
 const REDO_AFTER_MS = 1_000
 
-/** A typed API client that calls `find` on the first request. It repeats calls safely, with an idempotency key. */
+/** A typed API client that calls `find` on the first request. An idempotency key makes repeated calls safe. */
 export function connect(find: () => Promise<Address>, terminal: Terminal): Client {
   let found: Promise<Address> | null = null
   const address = () => (found ??= find())
@@ -232,7 +232,7 @@ async function withKey(call: RestCall): Promise<RestCall> {
   return { ...call, headers: { ...call.headers, 'idempotency-key': crypto.randomUUID() } }
 }
 
-/** Sends the request with the address's credentials and repeats it after a dropped connection. Rejects with advice. */
+/** Sends the request with the address's credentials and repeats it if the connection drops. Rejects with advice. */
 export async function sendTo(there: Address, call: RestCall, terminal: Terminal): Promise<Answer> {
   const credentials = Buffer.from(`${there.username}:${there.password}`).toString('base64')
   const headers = { ...call.headers, authorization: `Basic ${credentials}` }
@@ -278,7 +278,7 @@ async function* explainBreaks(events: AsyncIterable<unknown>, there: Address): A
   }
 }
 
-/** Throws if another server responded, such as a Scrapyd, a login page or a proxy. */
+/** Throws if the response comes from something else, such as a Scrapyd, a login page or a proxy. */
 function checkAnswer({ status, type, text }: Answer, address: Address): void {
   const { url } = address
   if (status >= 200 && status < 300 && !type.includes('html')) return
@@ -328,7 +328,7 @@ function unreachable({ url }: Pick<Address, 'url'>, error: unknown): CommandEnd 
   )
 }
 
-/** The flags that set the fields named in the API's messages. */
+/** Maps the fields named in API messages to the flags that set them. */
 const FLAGS: [RegExp, string][] = [
   [/\bgiveUpAfterSeconds\b/g, '--give-up-after (in seconds)'],
   [/\b(timing\.)?rules\.\d+\.everySeconds\b/g, '--every (in seconds)'],

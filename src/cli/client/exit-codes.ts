@@ -1,6 +1,6 @@
 import { ERROR_CODES, ScrapdeckError } from '../../shared/errors.ts'
 
-/** Exit codes of commands that talk to an engine. docs/cli.md explains them, and a test compares both. */
+/** Exit codes of commands that talk to an engine. docs/cli.md explains them, and a test compares the two. */
 export const EXIT_CODES = {
   ok: 0,
   failed: 1,
@@ -14,7 +14,7 @@ export const EXIT_CODES = {
   interrupted: 130
 } as const
 
-/** Ends the command with this exit code. Has no message if everything has already been printed. */
+/** Ends the command with this exit code. The message is empty if everything has already been printed. */
 export class CommandEnd extends Error {
   readonly exitCode: number
 

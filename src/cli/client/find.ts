@@ -114,7 +114,7 @@ export async function findSchedule(client: Client, text: string): Promise<Schedu
 /** The maximum number of schedules to read one by one. For more, reading the list is faster. */
 const SINGLE_MAX = 20
 
-/** Skips removed schedules. */
+/** Maps schedule ids to names. Skips removed schedules. */
 export async function scheduleNames(client: Client, ids: ReadonlySet<string>): Promise<Map<string, string>> {
   if (ids.size <= SINGLE_MAX) {
     const found = await Promise.all([...ids].map((id) => client.schedules.get({ id }).catch(() => null)))

@@ -26,7 +26,7 @@ export interface RestCall {
 export interface Answer {
   status: number
   type: string
-  /** Empty for a stream of events. */
+  /** Empty for an event stream. */
   text: string
   events?: AsyncIterable<unknown> | undefined
 }
@@ -84,7 +84,7 @@ async function callOf({ method, url, headers, body, signal }: StandardRequest): 
   }
 }
 
-/** If `certificate` is null, the system's authorities apply. */
+/** If `certificate` is null, the system's certificate authorities decide. */
 interface Target {
   url: string
   certificate?: string | null

@@ -13,7 +13,7 @@ export interface Session {
 type Act<Options> = (session: Session, words: string[], options: Options) => Promise<void>
 
 export interface ClientCommands {
-  /** `usage` in commander's syntax (`cancel <id...>`). The returned function sets the action. */
+  /** `usage` is in commander's syntax (`cancel <id...>`). The returned function sets the action. */
   add(
     usage: string,
     description: string,

@@ -1,4 +1,4 @@
-/** Everything that a command uses on the machine. Tests replace it to run commands within the test's process. */
+/** Everything on the machine that a command uses. Tests replace it to run commands in their own process. */
 export interface Terminal {
   out(text: string): void
   error(text: string): void
@@ -29,12 +29,12 @@ export interface LocalFlags {
   config?: string | undefined
 }
 
-/** Control characters in untrusted text, except line ends and tabs. The first group matches colours. */
+/** Control characters in untrusted text, except line ends and tabs. The first group matches colour codes. */
 const STEERING = /(\x1b\[[0-9;]*m)|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
 /**
- * Removes control characters from logs, but keeps their colours, except those that hide text. Resets the colours at
- * the end of each line.
+ * Removes control characters from logs. Keeps colours, except those that hide text, and resets them at the end of each
+ * line.
  */
 export function withoutSteering(text: string): string {
   const isShown = (colour: string) => !/[[;]0*8[;m]/.test(colour.replace(/[34]8;(?:5|2;\d+;\d+);\d+/g, ''))
@@ -42,7 +42,7 @@ export function withoutSteering(text: string): string {
   return clean.replace(/^.*\x1b.*$/gm, '$&\x1b[0m')
 }
 
-/** Removes control characters from all other text, and colours, because colours can hide text. */
+/** Removes all control characters, and colours too, because colours can hide text. For everything except logs. */
 export function withoutControls(text: string): string {
   return text.replace(STEERING, '')
 }
@@ -66,7 +66,7 @@ export function findBrowser(environment: Record<string, string | undefined>): Op
   return async (url) => {
     const { default: open } = await import('open')
     const opener = await open(url)
-    // The command also prints the address.
+    // Ignore errors, because the command also prints the address.
     opener.on('error', () => {})
   }
 }

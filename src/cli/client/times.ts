@@ -15,7 +15,7 @@ export function duration(text: string): number {
 
 const MOMENT = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)?)?$/
 
-/** Reads `2026-12-24T18:00` in the machine's zone unless the text has an offset. A date alone means its midnight. */
+/** Reads `2026-12-24T18:00` in the machine's zone unless the text has an offset. A date alone means midnight. */
 export function moment(text: string): number {
   const atMs = readMoment(text)
   if (atMs !== null) return atMs

@@ -94,7 +94,7 @@ function addUsers(add: ClientCommands['add'], nowMs: () => number): void {
       const reset = secondFactor ? null : await client.secondFactors.reset({ id })
       const changes = { ...rights, enabled, ...(password !== null && { password }) }
       const answer = isUnchanged ? (reset ?? { user: before }) : await client.users.update({ id, ...changes })
-      // Revoke the tokens last, because until then an open session could have created another one.
+      // Revoke the tokens last, because a session that was still open could have created another token.
       const tokens = revokeTokens || password !== null ? await tokensOf(client, id) : []
       if (revokeTokens) for (const token of tokens) await client.tokens.revoke({ id: token.id })
       print(answer, ({ user }) => {
@@ -155,7 +155,7 @@ function addTokens(add: ClientCommands['add'], nowMs: () => number): void {
   })
 }
 
-/** Also lists the permissions of a custom or limited role, because its name alone does not explain them. */
+/** Also lists the permissions of a custom or limited role, because the role's name alone does not explain them. */
 function describeMe({ role, everywhere, projects, nodeGroups = {}, permissions }: Me): string {
   const each = Object.keys(projects).map(
     (name) =>
@@ -214,7 +214,7 @@ function listedSessions(sessions: Session[], nowMs: number): string {
 const tokensOf = async (client: Client, id: User['id']): Promise<AccessToken[]> =>
   (await client.tokens.list()).tokens.filter(({ userId }) => userId === id)
 
-/** Lists the tokens and passkeys that remain valid. They may come from a person who knew the old password. */
+/** Lists the tokens and passkeys that remain valid. Someone who knew the old password may have created them. */
 function whatStillWorks(tokens: number, passkeys: number): string {
   const line = (count: number, noun: string, act: string) =>
     count === 0

@@ -157,7 +157,7 @@ function targetsOf({ targets, moreTargets, changes }: AuditEntry): string {
   return [...shown, ...(more > 0 ? [`${more} more`] : [])].join(', ')
 }
 
-/** Returns no head, because a truncated file looks like an earlier export. */
+/** Returns no head, because an export cut off at its end looks like an earlier export. */
 async function verifyFile(path: string, expect: string | null): Promise<Omit<AuditCheck, 'head'>> {
   const check = new ChainCheck(null, expect)
   let line = 0

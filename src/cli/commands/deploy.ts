@@ -113,7 +113,7 @@ async function listDeployed(client: Client, { flags, print }: Session, name: str
 
 /**
  * Chooses a target like scrapyd-deploy: `[deploy]` if no name is given. An address given by the user replaces the
- * address of `[deploy]`.
+ * address in `[deploy]`.
  */
 function chooseTarget(targets: DeployTarget[], flags: DeployFlags, terminal: Terminal): DeployTarget | null {
   const isAddressed = flags.url !== undefined || Boolean(terminal.environment['SCRAPDECK_URL'])
@@ -198,7 +198,7 @@ function withoutCredentials(text: string): string {
   return url === null || `${url.username}${url.password}` === '' ? maskCredentials(text) : baseOf(url)
 }
 
-/** Resolves `GIT` and `HG` like scrapyd-deploy to a description of the commit and the branch. */
+/** Replaces `GIT` and `HG` like scrapyd-deploy with a description of the commit and the branch. */
 async function resolveVersion(wanted: string, directory: string): Promise<string> {
   const ask = async (program: string, words: string[]) => (await run(program, words, { cwd: directory })).stdout.trim()
   try {

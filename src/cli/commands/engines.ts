@@ -4,7 +4,7 @@ import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 import { localTime, table } from '../client/output.ts'
 import type { ClientCommands } from '../client/session.ts'
 
-/** The maximum number of changes of the leader to print. The JSON and the UI show more. */
+/** The maximum number of leader changes to print. The JSON and the UI show more. */
 const TERMS_SHOWN = 5
 
 export function addEngineCommands({ group, terminal }: ClientCommands): void {
@@ -66,8 +66,8 @@ function describe({ shared, engines, terms }: EngineList, nowMs: number): string
 }
 
 /**
- * Finds an engine by its id or name. Prefers an engine that runs, because a killed engine of the same name stays
- * listed. Throws if none or several match.
+ * Finds an engine by its id or name. Prefers a running engine, because a killed engine with the same name stays listed.
+ * Throws if none or several match.
  */
 export function pickEngine({ engines }: Pick<EngineList, 'engines'>, text: string): EngineInfo {
   const named = engines.filter(({ name }) => name === text)

@@ -89,7 +89,7 @@ async function runImport(
   flags: ImportFlags
 ): Promise<void> {
   const { terminal } = session
-  // Loaded only when needed, because the readers of databases and files load slowly.
+  // Loaded only when needed, because the code that reads databases and files loads slowly.
   const { importSchedules } = await import('../../engine/api/import/import-schedules.ts')
   const isInput = path === undefined || path === '-'
   const options = {
@@ -128,7 +128,7 @@ async function runImport(
     const isNode =
       isScrapdeckError(error, 'FLEET_FILE_INVALID') && /neither in the file nor in the fleet/.test(error.message)
     if (!isNode) throw error
-    // The times matter most and do not depend on nodes, so the plan shows them even if nodes are missing.
+    // The plan shows the times even if nodes are missing, because the times matter most and do not depend on nodes.
     const onAnyNode = { yaml: importSchedules({ ...options, anyNode: true }).yaml, prune: false }
     if (!isWanted) show(await applyOrPlan(session, onAnyNode, false), false)
     const what = 'Add the nodes first, or let the queue choose with --any-node.'

@@ -64,7 +64,7 @@ const STOPS_READ_MAX = 20
 const STOP_READS_MAX = 5
 const STOP_READ_EVERY_MS = 200
 
-/** Returns one line per result of a cancel: `2 jobs asked to stop (INT); next INT in 10 min.` */
+/** Returns one line per kind of result: `2 jobs asked to stop (INT); next INT in 10 min.` */
 async function readStops({ client, terminal }: Session, ids: JobId[]): Promise<string[]> {
   if (ids.length > STOPS_READ_MAX) return [`${plural(ids.length, 'job')} cancelled or asked to stop.`]
   const words = new Map<JobId, string | null>(ids.map((id) => [id, null]))
@@ -228,7 +228,7 @@ async function showJob(session: Session, name: string): Promise<void> {
 /** The names of notes about a node that cannot receive variables or secret values (dispatch/placing/sender.ts). */
 const NOTES_OF_NODE = ['env', 'secrets']
 
-/** Returns the notes in a timeline entry. The name of a plugin's note is a phrase, not the name of a field. */
+/** Returns the notes in a timeline entry. The name of a plugin's note is a phrase, not a field name. */
 function notesOf(evidence: Record<string, unknown>): string[] {
   const isNote = (name: string) => name.includes(' ') || NOTES_OF_NODE.includes(name)
   const inWords = Object.entries(evidence).filter(([name]) => isNote(name))

@@ -232,8 +232,8 @@ function withAddress(command: Command): Command {
 }
 
 /**
- * Returns the instructions for setting up a pulling node. They contain this command's address without credentials, but
- * the node may need a different address.
+ * Returns the instructions for setting up a pulling node. They contain the address that this command uses, without
+ * credentials, but the node may need a different address.
  */
 function setUp({ token }: NewToken, { url = '' }: Session['flags']): string {
   const given = /^https?:/.test(url) ? URL.parse(url) : null
@@ -424,7 +424,7 @@ function addressOf({ kind, url }: Node): string {
 
 const BOUND_READ_MAX = 500
 
-/** Describes the queued jobs that can run on no other node. Returns null if the newest jobs contain none. */
+/** Describes the queued jobs that can run on no other node. Returns null if there are none among the newest jobs. */
 async function describeBound(client: Client, { id, name }: Node): Promise<string | null> {
   const { jobs, nextBefore } = await client.jobs.list({ status: ['queued'], limit: BOUND_READ_MAX })
   const ids = jobs.filter(({ placement }) => placement.nodeId === id).map((job) => job.id)

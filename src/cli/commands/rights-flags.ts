@@ -10,7 +10,7 @@ export interface RightsFlags {
   nodeGroup?: [string, NodeGroupRole][]
 }
 
-/** If `isChange` is true, rights that are not given stay unchanged. */
+/** If `isChange` is true, rights without a flag stay unchanged. */
 export function withRights(
   command: Command,
   { whose, isChange = false }: { whose: string; isChange?: boolean }

@@ -11,7 +11,7 @@ export interface Login {
   /** Without a trailing slash. */
   url: string
   userName: string
-  /** null if it does not expire. */
+  /** null if the token does not expire. */
   expiresAtMs: number | null
   madeAtMs: number
   /** Absent if the token is in the keychain. */

@@ -5,7 +5,7 @@ import type { JobEvent } from './events.ts'
 import { stoppedBeforeRetry } from './timeline.ts'
 import { assertTransition } from './transitions.ts'
 
-/** The job fields that changes of an attempt read and write, as stored: `reason` and `killingLine` are encoded. */
+/** The job fields that attempt changes read and write, as stored: `reason` and `killingLine` are encoded. */
 export interface JobFacts
   extends Pick<
     Job,
@@ -44,8 +44,8 @@ export interface AfterChange<Facts extends JobFacts> {
 }
 
 /**
- * Computes the attempt and its job after a change. A job follows only its newest attempt (see transitions.ts). A
- * change of an older attempt can only set `mayHaveRunTwice`. Throws if the table has no such transition.
+ * Computes the attempt and its job after a change. A job follows only its newest attempt (see transitions.ts). A change
+ * to an older attempt can only set `mayHaveRunTwice`. Throws if the table has no such transition.
  */
 export function afterChange<Facts extends JobFacts>(
   before: Facts,
@@ -67,7 +67,7 @@ export function afterChange<Facts extends JobFacts>(
   }
   const outcome = jobOutcomeAfter(change, before)
   if (outcome === null) return { ...unmoved, job: requeued(updated, change), hasLeft: true }
-  // The end of the attempt would requeue the job. Ending the job instead is a separate transition.
+  // A requested cancel ends a job that the end of the attempt would requeue. This is a separate transition.
   const isStopped = outcomeOf(change) === null
   const { atMs } = change.entry
   return {

@@ -32,7 +32,7 @@ export interface AttemptChange {
   retryAtMs?: number
   /** Set if the job may have run more than once. Cleared if its only run is found again. */
   mayHaveRunTwice?: true
-  /** A string is a line of a log, or another text from outside. */
+  /** A string is a log line or another text from outside. */
   killingLine?: Message | string | null
   /** If these times are absent, `to: 'accepted'` sets `acceptedAtMs`, and `to: 'running'` sets `startedAtMs`. */
   details?: Partial<

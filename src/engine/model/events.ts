@@ -4,7 +4,7 @@ import { maskSecrets } from '../../shared/secret-values.ts'
 /** Job events for webhooks and plugins. The store writes them in its own transactions. */
 export type JobEvent = 'job.queued' | 'job.started' | 'job.ended'
 
-/** The event for a firing; null: none. A moment that a policy skips is expected, so it causes no event. */
+/** The event for a firing; null: none. A fire time that a policy skips is expected, so it causes no event. */
 export function firingEvent(state: Firing['state']): 'schedule.fired' | 'schedule.missed' | null {
   if (state === 'skipped') return null
   return state === 'fired' ? 'schedule.fired' : 'schedule.missed'

@@ -13,8 +13,8 @@ export interface Holdable {
  *
  * dependency -> not_before (after a run: retry) -> overlap -> none: the job is in its lane
  *
- * `isOverlapLive` is called only if no other hold applies. A job with a broken dependency is not held, because it
- * ends.
+ * `isOverlapLive` is called only if no other hold applies. A job with a broken dependency is not held, because such a
+ * job ends.
  */
 export function holdOf(
   { notBeforeMs, attemptCount, overlapKey }: Holdable,

@@ -155,7 +155,7 @@ export interface StoredNode {
   group: string | null
   clientCertificate: string | null
   sealedClientKey: SealedText | null
-  /** Encrypted, except `direct`, because it can contain a password. */
+  /** Encrypted (except `direct`), because the URL can contain a password. */
   sealedProxyUrl: SealedText | 'direct' | null
   /** The discovery source that found the node; null: added by hand. */
   sourceId: SourceId | null
@@ -177,20 +177,20 @@ export interface StoredSchedule {
   pausedBy: Schedule['pausedBy']
   createdAtMs: number
   changedAtMs: number
-  /** When its jobs moved to other projects; 0: never. */
+  /** When an edit moved the schedule's jobs to other projects; 0: never. */
   movedAtMs: number
-  /** Fire times up to this one either have a row or are from before the schedule was created. */
+  /** Fire times up to this one either have a row or precede the schedule's creation. */
   doneUntilMs: number
   runCount: number
   failuresInARow: number
   crawl: CrawlOrigin | null
 }
 
-/** The parts of a crawl order that its schedule's settings do not contain. */
+/** The parts of a crawl request that its schedule's settings do not contain. */
 export interface CrawlOrigin {
-  /** Orders with the same key are duplicates. */
+  /** Requests with the same key are duplicates. */
   key: string
-  /** As ordered. The spider receives them as strings. */
+  /** As requested. The spider receives them as strings. */
   params: Record<string, unknown>
   atMs: number | null
 }
@@ -246,7 +246,7 @@ export interface StoredSource {
   sealedPassword: SealedText | null
 }
 
-/** A node that its source no longer lists. `cordoning`: it will be cordoned for that reason. */
+/** A node that its source no longer lists. `cordoning`: the node will be cordoned for that reason. */
 export interface VanishedNode {
   nodeId: NodeId
   sinceMs: number
@@ -393,7 +393,7 @@ export interface NewWebhook {
   sealedSecret: SealedText | null
   sealedOldSecret: SealedText | null
   oldSecretUntilMs: number | null
-  /** Channels that were stored before an optional field existed do not have it. */
+  /** Channels stored by an older version lack this field's newer parts. */
   channel?: {
     target: AlertTarget
     quiet: QuietHours | null
@@ -408,7 +408,7 @@ export interface StoredWebhook extends NewWebhook {
   problem: string | null
   waiting: number
   dead: number
-  /** Events dropped since the last delivery, because too many were waiting. */
+  /** The number of events dropped since the last delivery because too many were waiting. */
   dropped: number
 }
 
@@ -417,7 +417,7 @@ export interface StoredWebhook extends NewWebhook {
  * `text` are encoded messages (shared/texts).
  */
 export interface StoredEpisode extends Omit<Alert, 'state' | 'muted' | 'isFlapping' | keyof typeof ALERT_CODES> {
-  /** Identifies the watched thing. Its signals have the same key. */
+  /** Identifies the watched thing, whose signals have the same key. */
   key: string
   /** `calming`: the breach is over but was too frequent recently, so users still see the alert as firing. */
   state: 'pending' | 'firing' | 'calming' | 'resolved'
@@ -440,7 +440,7 @@ export interface StoredAlertGroup {
 export interface AlertMemory {
   episodes: StoredEpisode[]
   groups: StoredAlertGroup[]
-  /** When channels last sent messages. Each channel has as many entries as its largest limit counts. */
+  /** When channels last sent messages. Each channel keeps as many entries as its largest limit counts. */
   sent: { channelId: AlertChannelId; atMs: number }[]
 }
 
@@ -465,7 +465,7 @@ export interface StoredAlertFact {
   labels: AlertLabels
 }
 
-/** `toldMs`: when the channel's last report was due. After a change of `settings`, reporting starts again. */
+/** `toldMs`: when the channel's last report was due. If `settings` change, reporting starts again. */
 export interface StoredDigest {
   channelId: AlertChannelId
   settings: string
@@ -512,7 +512,7 @@ export interface DeliveryTry {
   isGone?: boolean
 }
 
-/** `scope`: the credential that the key belongs to. `begunBy`: the run of the engine that claimed the key. */
+/** `scope`: the credential that the key belongs to. `begunBy`: the engine run that claimed the key. */
 export interface AnswerClaim {
   scope: string
   key: string
@@ -521,7 +521,7 @@ export interface AnswerClaim {
   begunBy: string
   nowMs: number
   expiresAtMs: number
-  /** A claim deletes the oldest answers above this quota, those of the same scope first. */
+  /** Each claim deletes the oldest answers beyond these quotas, those of the same scope first. */
   quota: { ofScope: AnswerQuota; ofAll: AnswerQuota }
 }
 
@@ -550,7 +550,7 @@ export type VersionChange =
   | ({ kind: 'deploy'; deployment: Deployment } & Pick<StoredVersion, 'project' | 'version'>)
   | ({ kind: 'undeploy'; nodeId: NodeId } & Pick<StoredVersion, 'project' | 'version'>)
 
-/** The types of the ids of changes, by noun. `jobs`: too many jobs changed to list them, and the id has no meaning. */
+/** The id types of changes, by noun. `jobs`: too many jobs changed to list them, so the id has no meaning. */
 export interface ChangedIds {
   job: JobId
   jobs: string
@@ -581,7 +581,7 @@ export function largeBytesOf(jobs: Iterable<Pick<StoredJob, 'settings' | 'args' 
   return bytes
 }
 
-/** Without a code, the reason is Scrapy's text, or was stored before codes existed. */
+/** A reason without a code is Scrapy's text, or was stored before codes existed. */
 export function reasonOf({
   reason,
   reasonCode: code,
@@ -655,7 +655,7 @@ export interface IndexedLogBlocks {
   tailBlock: number | 'open' | null
 }
 
-/** `blocks` is null if the log is not in the index yet. `next` starts the next page; null: this is the last one. */
+/** `blocks` is null if the log is not in the index yet. `next` starts the next page; null: this is the last page. */
 export interface LogPage {
   logs: (LogKey & { blocks: IndexedLogBlocks | null })[]
   next: LogKey | null
@@ -686,9 +686,7 @@ export interface RetentionBounds {
   projects: ReadonlyMap<ProjectName, ProjectBounds>
 }
 
-/**
- * Progress of a pass over the ended jobs, with counts of the jobs kept so far. If it is lost, the pass starts again.
- */
+/** Progress of a pass over the ended jobs, with counts of the jobs kept so far. If lost, the pass starts again. */
 export interface RetentionPass {
   after: { endedAtMs: number; id: string }
   /** Keys: project and spider, separated by a null character. */
@@ -750,7 +748,7 @@ export interface StoredStoragePolicy {
 export interface StorageSums {
   jobs: { project: ProjectName; jobs: number }[]
   logs: { project: ProjectName; logs: number; bytes: number; packed: number }[]
-  /** `canShrink` is false if an earlier version created the database: it then reuses free pages but never shrinks. */
+  /** `canShrink` is false if an earlier version created the database: it reuses free pages but never shrinks. */
   database: { bytes: number; freeBytes: number; canShrink: boolean }
 }
 
@@ -760,7 +758,7 @@ export interface ArchivedLog {
   sizes: { rawBytes: number; storedBytes: number } | null
 }
 
-/** An error of a run (log-parser/error-fingerprint.ts). Times are by our clock. */
+/** An error in a run (log-parser/error-fingerprint.ts). Times are by our clock. */
 export interface RunErrorRow {
   fingerprint: string
   title: string
@@ -799,7 +797,7 @@ export interface StoredErrorGroup extends Omit<RunErrorRow, 'fingerprint' | 'lin
   hours: { hour: number; count: number }[]
 }
 
-/** `line` and `offset` are those of the run's first occurrence. */
+/** `line` and `offset` are where the error first occurred in the run. */
 export interface StoredOccurrence
   extends Pick<RunErrorRow, 'count' | 'firstSeenMs' | 'lastSeenMs' | 'line' | 'offset' | 'message'> {
   jobId: JobId
@@ -845,7 +843,7 @@ export interface StoredAuditEntry {
   hash: string
 }
 
-/** `seq` 0: none. */
+/** A `seq` of 0 means that there is no such entry. */
 export interface AuditChain {
   /** The last entry that was deleted because of its age. */
   deleted: { seq: number; hash: string }

@@ -34,7 +34,7 @@ export function eggNotImportable(error: string, entry: TimelineEntry): EndInQueu
   return { outcome: 'failed', reason: say('reason.egg_not_importable'), killingLine: error, entry }
 }
 
-/** A cancel was requested, so the job ends, although this end of the attempt would requeue it. */
+/** A requested cancel ends the job, although the end of the attempt would otherwise requeue it. */
 export function stoppedBeforeRetry(cancelAskedAtMs: number, atMs: number): TimelineEntry {
   return {
     atMs,

@@ -80,7 +80,7 @@ export const ATTEMPT_TRANSITIONS = {
 } as const satisfies Partial<Record<TransitionKind, AttemptRule>>
 
 /**
- * Changes of a job that do not come from an attempt. All others follow its newest attempt.
+ * Job changes that do not come from an attempt. All others follow the job's newest attempt.
  *
  *   queued --sending--> starting --running, vanished, finishing--> running
  *    |  ^  ^                |                                        |

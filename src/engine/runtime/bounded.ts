@@ -1,6 +1,4 @@
-/**
- * Keeps the `max` entries that were set last. Do not set keys while iterating over the map: the loop would never end.
- */
+/** Keeps the `max` entries that were set last. Do not set keys while iterating over the map, or the loop never ends. */
 export class BoundedMap<K, V> extends Map<K, V> {
   readonly max: number
 

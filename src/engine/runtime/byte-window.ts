@@ -3,7 +3,7 @@ import { MAX_LOG_CHUNK_BYTES } from '../../shared/contract/index.ts'
 /** One byte more than a chunk. The byte before the tail shows whether the tail begins at the start of a line. */
 export const MAX_TAIL_BYTES = MAX_LOG_CHUNK_BYTES + 1
 
-/** A range of a file. A negative `offset` counts from the end of the file, at most MAX_TAIL_BYTES. */
+/** A range of a file. A negative `offset` counts from the end of the file, by at most MAX_TAIL_BYTES. */
 export interface WantedBytes {
   offset: number
   limitBytes: number
@@ -77,7 +77,7 @@ function concat(pieces: Uint8Array[]): Uint8Array {
   return new Uint8Array(Buffer.concat(pieces))
 }
 
-/** The position of a range in a file of this size. `end` is the byte after it. */
+/** The position of a range in a file of this size. `end` is the byte after the range. */
 export function placeRange({ offset, limitBytes }: WantedBytes, sizeBytes: number): { start: number; end: number } {
   const start = offset < 0 ? Math.max(0, sizeBytes - Math.min(-offset, MAX_TAIL_BYTES)) : Math.min(offset, sizeBytes)
   return { start, end: Math.min(sizeBytes, start + limitBytes) }
@@ -99,7 +99,7 @@ export const fromTail =
 
 /**
  * Frees the memory of a buffer. Without this, megabyte buffers make the garbage collector run so often that it takes a
- * third of the time of threads that read whole logs. Does nothing for small buffers, which may share their memory.
+ * third of the time in threads that read whole logs. Does nothing for small buffers, which may share their memory.
  */
 export function freeBuffer({ buffer }: Buffer): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength > Buffer.poolSize) buffer.transfer(0)

@@ -121,7 +121,7 @@ export async function unlessAborted<T>(signal: AbortSignal, promise: Promise<T>)
   }
 }
 
-// Node fires a timer of more than 2^31 - 1 ms (25 days) immediately, so longer waits are split.
+// Node fires a timer longer than 2^31 - 1 ms (25 days) immediately, so longer waits are split.
 const LONGEST_STEP_MS = 2 ** 31 - 1
 
 export const systemClock: Clock = {

@@ -11,8 +11,8 @@ export interface StoredCredentials {
 }
 
 /**
- * Returns the `given` credentials for clients, otherwise those in `<directory>/credentials.json`, otherwise new ones,
- * and stores them in that file. Throws BAD_INPUT for credentials that Basic authentication cannot carry, and
+ * Returns the `given` credentials for clients, otherwise those in `<directory>/credentials.json`, otherwise new ones.
+ * Stores them in that file. Throws BAD_INPUT for credentials that Basic authentication cannot carry, and
  * DATA_DIRECTORY_UNUSABLE for a damaged file.
  */
 export function readOrCreateCredentials(

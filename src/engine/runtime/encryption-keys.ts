@@ -15,7 +15,7 @@ const COMMAND_MAX_MS = 30_000
 const HEX = new RegExp(`^[0-9a-fA-F]{${KEY_BYTES * 2}}$`)
 const LOST = new RegExp(`^lost ([0-9a-f]{${KEY_ID_BYTES * 2}})$`)
 
-/** The source of the keys for stored files. At most one of the two is set. */
+/** The source of the keys for stored files. At most one of the two fields is set. */
 export interface EncryptionOptions {
   keyFile: string | null
   /** A command that prints the content of a key file. Runs in the system's shell, as this user. */
@@ -32,7 +32,7 @@ export interface EncryptionKeys {
   /** Encrypts new files. null: nothing is encrypted. */
   newest: EncryptionKey | null
   ids: readonly string[]
-  /** Keys that the operator declares lost. Files encrypted with them cannot be read. */
+  /** The keys that the operator declared lost. Files encrypted with them cannot be read. */
   lostIds: readonly string[]
   /** Throws ENCRYPTION_KEY_MISSING. `what` names the data that needs the key. */
   find(id: string, what: string): Buffer
@@ -49,7 +49,7 @@ export function keysOfThisProcess(): EncryptionKeys {
 export const idOfKey = (bytes: Uint8Array): string =>
   Buffer.from(hkdfSync('sha256', bytes, '', 'scrapdeck encryption key id', KEY_ID_BYTES)).toString('hex')
 
-/** Rejects with ENCRYPTION_KEYS_UNUSABLE, because an engine must not start without its keys. */
+/** Rejects with ENCRYPTION_KEYS_UNUSABLE, so that no engine starts without its keys. */
 export async function openEncryptionKeys(options: EncryptionOptions | null | undefined): Promise<EncryptionKeys> {
   const { keyFile = null, keyCommand = null } = options ?? {}
   if (keyFile !== null) return parseEncryptionKeys(await readKeyFile(keyFile), keyFile)
@@ -59,7 +59,7 @@ export async function openEncryptionKeys(options: EncryptionOptions | null | und
 
 /**
  * Parses one key per line, newest first, as 64 hexadecimal digits or base64 of 32 bytes, and `lost ID` for a lost key.
- * Skips empty lines and lines that start with #. Throws ENCRYPTION_KEYS_UNUSABLE, without the content of a line.
+ * Skips empty lines and lines that start with #. Throws ENCRYPTION_KEYS_UNUSABLE, which never quotes a line.
  */
 export function parseEncryptionKeys(text: string, source: string): EncryptionKeys {
   const keys: EncryptionKey[] = []
@@ -136,9 +136,9 @@ function unusable(text: Sentence, cause?: unknown): ScrapdeckError {
 const PLAIN = 'plain'
 
 /**
- * Returns the key record to store at this start: the newest key, other keys that may have encrypted stored data, and
- * `plain` if some data may be unencrypted. null: nothing was ever encrypted. Throws ENCRYPTION_KEY_MISSING if a used
- * key is missing, because the engine could not read all of its data.
+ * Returns the key record to store on this start: the newest key, other keys that may have encrypted stored data, and
+ * `plain` if some data may be unencrypted. null: nothing has ever been encrypted. Throws ENCRYPTION_KEY_MISSING if a
+ * used key is missing, because the engine could not read all of its data.
  */
 export function recordKeys(before: string | null, keys: EncryptionKeys): string | null {
   const used = (before ?? '').split(' ').filter((each) => each !== '')

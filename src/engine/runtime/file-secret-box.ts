@@ -18,17 +18,17 @@ export interface FileSecretBox extends SecretBox {
 }
 
 /**
- * For hosts without a keychain: AES-256-GCM with a key file that only its owner can read. It protects passwords in
- * copies of the database, but not from someone who can read the whole directory. Creates a missing key file. Rejects
- * with DATA_DIRECTORY_UNUSABLE.
+ * For hosts without a keychain: AES-256-GCM with a key file that only its owner can read. Protects passwords in copies
+ * of the database, but not from someone who can read the whole directory. Creates a missing key file. Rejects with
+ * DATA_DIRECTORY_UNUSABLE.
  */
 export async function openFileSecretBox(keyPath: string): Promise<FileSecretBox> {
   return boxOf(await readOrMakeKey(keyPath), keyPath, 'which only its owner can read')
 }
 
 /**
- * Uses a key file of the operator, such as a container's secret. Neither creates the file nor checks its access
- * rights. Rejects with DATA_DIRECTORY_UNUSABLE.
+ * Uses a key file that the operator provides, such as a container's secret. Neither creates the file nor checks its
+ * access rights. Rejects with DATA_DIRECTORY_UNUSABLE.
  */
 export async function openNamedSecretBox(keyPath: string): Promise<FileSecretBox> {
   const text = await readFile(keyPath, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -109,7 +109,7 @@ async function refuseWhenOthersCanRead(path: string): Promise<void> {
   throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', sentence('storage.key_file_open_to_others', { path }))
 }
 
-/** Writes a draft, then links it into place, which fails if another process was first. */
+/** Writes a draft, then links it into place. Linking fails if another process was first. */
 async function makeKey(path: string): Promise<Buffer> {
   const key = randomBytes(KEY_BYTES)
   const draft = `${path}.${randomBytes(6).toString('hex')}`

@@ -4,8 +4,8 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/storage.ts'
 
 /**
- * Tells who can change a file, like sshd's StrictModes and git's safe.directory. All differences between systems are in
- * this file: Windows has neither user ids nor mode bits, and access lists make its profile directories private.
+ * Finds out who can change a file, like sshd's StrictModes and git's safe.directory. All differences between systems
+ * are in this file: Windows has neither user ids nor mode bits, and access lists make its profile directories private.
  */
 const HAS_OWNERS = process.platform !== 'win32'
 const ROOT = 0
@@ -37,7 +37,7 @@ export const isOthers = (info: Pick<Stats, 'uid'>): boolean => HAS_OWNERS && !is
 /** The owner's name, or the user id if the system does not list it. */
 export const findOwner = ({ uid }: Pick<Stats, 'uid'>): string => userName(uid)
 
-/** Whether others can reach the files in this directory if they know their names. */
+/** Whether other users can reach files in this directory whose names they know. */
 export function othersMayReach({ mode }: Pick<Stats, 'mode'>): boolean {
   return HAS_OWNERS && (mode & 0o033) !== 0
 }
@@ -76,7 +76,7 @@ export function findDistrust(path: string, links = 0): Distrust | null {
   return null
 }
 
-/** Throws BAD_INPUT with the file and the remedy. `otherwise`: the remedy if the file is not the user's own. */
+/** Throws BAD_INPUT with the file and the remedy. `otherwise`: the remedy if the file belongs to someone else. */
 export function requireTrusted(path: string, otherwise: string): void {
   const distrust = findDistrust(path)
   if (distrust === null) return

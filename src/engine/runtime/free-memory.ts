@@ -16,7 +16,7 @@ export async function readFreeMemory(root = '/'): Promise<FreeMemory> {
   const machine = { freeBytes: freemem(), totalBytes: totalmem() }
   if (process.platform !== 'linux') return machine
   const own = /^0::(\/.*)$/m.exec(await readText(join(root, 'proc/self/cgroup')))?.[1]
-  // libuv supports control groups of version 1, but counts cached files as used.
+  // libuv supports version 1 control groups, but counts cached files as used.
   if (own === undefined) return { ...machine, freeBytes: Math.min(machine.freeBytes, process.availableMemory()) }
   const groups = await Promise.all(withAncestors(own).map((group) => readGroup(join(root, 'sys/fs/cgroup', group))))
   const all = [machine, ...groups.filter((group) => group !== null)]

@@ -1,4 +1,4 @@
-/** Reserved user ids for the users of projects. The first is the id of their shared group. */
+/** The user ids reserved for projects. The first is also the id of the group that these users share. */
 export interface UserRange {
   first: number
   last: number
@@ -8,8 +8,8 @@ export const ISOLATION_WAYS = ['off', 'auto', 'sandbox', 'users', 'if-possible']
 
 /**
  * `auto`: separate users if Scrapdeck runs as root, otherwise a sandbox. `if-possible`: like `auto`, but spiders run
- * even if isolation fails, and the overview then reports it. In all other modes except `off`, spiders never run without
- * isolation.
+ * even if isolation fails, and the overview then reports the failure. In all other modes except `off`, spiders never
+ * run without isolation.
  */
 export interface IsolationSettings {
   way: (typeof ISOLATION_WAYS)[number]

@@ -1,8 +1,8 @@
 import { BlockList, isIP } from 'node:net'
 
 /**
- * Addresses that give cloud credentials to any process on this machine. No node, proxy or webhook that an operator
- * enters may lead there, neither directly nor after name resolution.
+ * Addresses that give cloud credentials to any process on this machine. No address that an operator enters for a node,
+ * proxy or webhook may lead to them, neither directly nor after name resolution.
  */
 const NETWORKS_V4 = [
   ['169.254.0.0', 16],

@@ -3,8 +3,8 @@ import type { Readable } from 'node:stream'
 
 /**
  * Headers for requests to other servers. They ask for unencoded bodies. Encoded responses are refused unread, so that
- * our decoders never read untrusted bytes. Node's Brotli decoder wrote out of bounds (CVE-2026-111497). `fetch` always
- * offers and decodes `br`, so it is not used outside the browser (oxlint.config.ts).
+ * our decoders never read untrusted bytes: CVE-2026-111497 is an out-of-bounds write in Node's Brotli decoder. `fetch`
+ * always offers and decodes `br`, so it is not used outside the browser (oxlint.config.ts).
  */
 export const PLAIN_BODIES = { 'accept-encoding': 'identity' }
 

@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 
 /**
- * Identifies a process even if its pid is reused. `startTime` has the format of supervisor.py. It is empty if the
- * system has none.
+ * Identifies a process even if its pid is reused. `startTime` has the format of supervisor.py, or is empty if the
+ * system reports no start time.
  */
 export interface ProcessIdentity {
   pid: number
@@ -16,7 +16,7 @@ export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
   return startTime !== null && (identity.startTime === '' || startTime === identity.startTime)
 }
 
-/** The start time of a live process, or null if there is none with this pid. */
+/** The start time of a live process, or null if no process has this pid. */
 export async function readStartTime(pid: number): Promise<string | null> {
   if (process.platform === 'linux') return readFromProc(pid)
   if (process.platform === 'darwin') return askPs(pid)

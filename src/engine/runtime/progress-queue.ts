@@ -1,4 +1,4 @@
-/** Makes the calls of a callback iterable while work runs. A slow reader gets only the newest progress. */
+/** Turns the calls of a callback into an iterable while work runs. A slow reader gets only the newest progress. */
 export class ProgressQueue<Progress> {
   #newest: Progress | null = null
   #wake: () => void = () => {}

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 
-/** The engine's only source of randomness. Tests use a seeded one. */
+/** The engine's only source of randomness. Tests use a seeded source. */
 export interface Random {
   next(): number
   hex(count: number): string

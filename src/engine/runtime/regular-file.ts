@@ -40,7 +40,7 @@ export function readSettingsFile(path: string): string | null {
   }
 }
 
-/** Windows lacks both flags. */
+/** Windows lacks O_NOFOLLOW and O_NONBLOCK. */
 const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants
 const NOT_THERE = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EMLINK', 'ENXIO'])
 

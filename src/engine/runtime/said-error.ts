@@ -1,6 +1,6 @@
 import { type Message, render } from '../../shared/texts/message.ts'
 
-/** An error with a message of the catalogue (shared/texts). `message` is its English text. */
+/** An error with a message from the catalogue (shared/texts). `message` is its English text. */
 export class SaidError extends Error {
   readonly said: Message
 
@@ -11,6 +11,6 @@ export class SaidError extends Error {
   }
 }
 
-/** What an error says, as a parameter of a message. Other errors have only their own text. */
+/** An error's message, as a parameter of another message. Errors that are not SaidErrors have only their own text. */
 export const saidOf = (error: unknown): Message | string =>
   error instanceof SaidError ? error.said : error instanceof Error ? error.message : String(error)

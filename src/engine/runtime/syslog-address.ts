@@ -5,7 +5,7 @@ export interface SyslogAddress {
   transport: 'udp' | 'tcp' | 'tls'
   host: string
   port: number
-  /** A file with the certificate authority of the server (PEM). null: the authorities of this machine. */
+  /** A PEM file with the server's certificate authority. null: the authorities of this machine. */
   caFile: string | null
 }
 

@@ -47,10 +47,10 @@ interface Thread {
 }
 
 const END_WITHIN_MS = 2_000
-/** How long a task has to stop. A task that takes longer is stuck, for example in a user's regular expression. */
+/** The time limit for a task to stop. A task that takes longer is stuck, for example in a user's regular expression. */
 const STOP_WITHIN_MS = 150
 
-/** Threads are started on demand and ended when idle. If a task ignores a request to stop, its thread is ended. */
+/** Starts threads on demand and ends idle ones. Ends the thread of a task that ignores a request to stop. */
 export class ThreadPool {
   readonly #options: PoolOptions
   readonly #waiting: Job[] = []
@@ -97,7 +97,7 @@ export class ThreadPool {
     const worker = new Worker(file, {
       name,
       workerData: { stop } satisfies PoolStart,
-      // The thread reads untrusted text and needs no variables.
+      // The thread reads untrusted text and needs no environment variables.
       env: {},
       resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 4 }
     })
@@ -144,7 +144,7 @@ export class ThreadPool {
     thread.worker.unref()
   }
 
-  /** Rejects immediately. Signals the thread to stop, and ends it if it does not stop soon. */
+  /** Rejects the job immediately. Signals its thread to stop, and ends it if it does not stop soon. */
   #abort(job: Job, reason: unknown): void {
     const at = this.#waiting.indexOf(job)
     if (at >= 0) this.#waiting.splice(at, 1)

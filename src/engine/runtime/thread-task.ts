@@ -19,7 +19,7 @@ export async function runInThread<Result>(task: ThreadTask): Promise<Result> {
   const worker = new Worker(file, {
     workerData: input,
     name: 'scrapdeck-task',
-    // The thread reads untrusted text and needs no variables.
+    // The thread reads untrusted text and needs no environment variables.
     env: {},
     resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 4 }
   })

@@ -1,6 +1,6 @@
 import type { ProjectName } from '../../shared/contract/index.ts'
 
-/** `own`: Scrapdeck's own keys for crawl orders and idempotent requests. */
+/** `own`: Scrapdeck's own keys for crawl requests and idempotent requests. */
 type ChosenBy = 'client' | 'own'
 
 /**

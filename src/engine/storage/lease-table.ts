@@ -7,7 +7,7 @@ export const ENGINE_LOCK = 20_261_127
 export interface LeaseTable {
   /** This machine's address as the database sees it; null for a local socket. */
   clientAddress(): Promise<string | null>
-  /** Returns the value of `name` that all engines share: `value`, unless another engine has set it before. */
+  /** Returns the value of `name` that all engines share: `value`, unless another engine set it first. */
   common(name: string, value: string): Promise<string>
   /** Reads the lease. `wantsLock`: also takes the lock if it is free. */
   look(options: { wantsLock: boolean }): Promise<SeenLease>
@@ -29,7 +29,7 @@ export interface LeaseTable {
   renew(lease: { holder: string; epoch: number; hasLock: boolean; leaseMs: number }): Promise<boolean>
   /** For `graceMs`, only the engine `next` can take the lease; null: any engine can. */
   release(lease: { holder: string; epoch: number; next: string | null; graceMs: number }): Promise<void>
-  /** Records this engine's heartbeat. Resolves with true if the engine is drained. */
+  /** Records this engine's heartbeat. Resolves to true if the engine is drained. */
   beat(engine: EngineSelf): Promise<boolean>
   leave(id: string): Promise<void>
   setDrained(id: string, isDrained: boolean): Promise<boolean>

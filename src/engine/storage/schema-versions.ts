@@ -41,7 +41,7 @@ export function missingSteps(name: string, present: number, migrations: Migratio
   return steps.slice(present - baseline + 1)
 }
 
-/** Only stores of the newest version can be copied, because a copy has exactly its columns. */
+/** Only stores of the newest version can be copied, because a copy has exactly that version's columns. */
 export function requireNewestSchema(name: string, version: number, migrations: Migrations): void {
   if (missingSteps(name, version, migrations).length === 0) return
   const text = `${name} has schema version ${version}, an older one than this Scrapdeck (${newestVersion(migrations)}).`

@@ -109,9 +109,7 @@ export class ChainCheck {
   #checked = 0
   #broken: AuditCheck['broken'] = null
 
-  /**
-   * `start` null: the entries are from an exported file, whose first entry contains the hash of the entry before it.
-   */
+  /** `start`: null for an exported file, whose first entry contains the hash of the entry before it. */
   constructor(start: { seq: number; hash: string } | null, expected: string | null = null) {
     this.#last = start ?? { seq: -1, hash: '' }
     this.#expected = expected

@@ -7,8 +7,8 @@ import type { Random } from '../../runtime/random.ts'
 import type { Store } from '../store.ts'
 
 /**
- * The minimum age for deleting unused blobs and aborting uploads. It is much longer than any upload and the write of
- * the row that refers to the blob.
+ * The minimum age for deleting unused blobs and aborting uploads. It is much longer than any upload takes, including
+ * the write of the row that refers to the blob.
  */
 export const GRACE_MS = 24 * 3_600_000
 
@@ -17,7 +17,7 @@ export interface SharedBlobs {
   ifForeign: string
   store: SharedBlobStore
   /**
-   * Returns the problem, without names; null: none. Sends a request if the last response is older than half a minute.
+   * Describes the problem without names; null: none. Sends a request if the last response is older than half a minute.
    */
   check(): Promise<string | null>
   state(): SharedBlobsState

@@ -50,7 +50,7 @@ const LIMITS: BatchLimits = { rows: 2_000, bytes: 4_000_000 }
 /**
  * Copies a store to the other kind of database and compares every row. An interrupted copy continues after its last
  * batch. Blocks its thread. Throws DATA_DIRECTORY_IN_USE or DATABASE_IN_USE while an engine uses either side,
- * STORE_NOT_EMPTY, COPY_DIFFERS, and the errors of opening a store.
+ * STORE_NOT_EMPTY, COPY_DIFFERS, and the errors from opening a store.
  */
 export function copyStore({ from, to, logger, restart = false, limits = LIMITS, report }: CopyOptions): CopyResult {
   if ('postgres' in from === 'postgres' in to) throw refusalOfSameKind('postgres' in from)
@@ -86,7 +86,7 @@ interface Copying {
   report(progress: CopyProgress): void
 }
 
-/** Rows are written in the order of their key and in whole batches, so the copy continues after the last batch. */
+/** Rows are written in key order and in whole batches, so the copy continues after the last batch. */
 function copyTable(table: Table, { source, target, limits, report }: Copying): void {
   const total = source.count(table)
   let rows = target.count(table)

@@ -21,12 +21,12 @@ import { requireNewestSchema } from '../schema-versions.ts'
  */
 const NO_LEASE = { holder: '', epoch: 0 }
 
-/** Throws DATABASE_IN_USE while an engine uses the namespace. With `isInUse`, it reads a snapshot instead. */
+/** Throws DATABASE_IN_USE while an engine uses the namespace. With `isInUse`, reads a snapshot instead. */
 export function openPostgresSource(address: PostgresAddress, isInUse = false): Source {
   return opened(isInUse ? { ...address, lease: NO_LEASE } : address, (session) => {
     const { ask, schema } = session
     if (isInUse) {
-      // Writing the other side can take long, and the transaction must not time out in the meantime.
+      // Writing the other side can take a long time, and the transaction must not time out in the meantime.
       ask('SET idle_in_transaction_session_timeout TO 0')
       ask('SET default_transaction_isolation TO "repeatable read"')
       ask('BEGIN READ ONLY')
@@ -169,7 +169,7 @@ function sideOf({ connection, ask, name }: Session, schema: string): Side {
 }
 
 /**
- * Returns the SQL that reads a batch. It sums up the sizes of the preceding rows without reading their large values,
+ * Returns the SQL that reads a batch. The SQL sums the sizes of the preceding rows without reading their large values,
  * which are stored outside the table.
  */
 function readSql(

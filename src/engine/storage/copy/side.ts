@@ -49,7 +49,7 @@ export const COPY_OF = 'store_copy'
 
 export const quoted = (name: string): string => `"${name}"`
 
-/** The reads whose SQL is the same for both databases. `prefix`: the schema of the tables, with its dot. */
+/** The reads whose SQL is the same for both databases. `prefix`: the schema of the tables, followed by a dot. */
 export const commonReads = (ask: (sql: string) => unknown[][], prefix = ''): Pick<Side, 'count' | 'lastKey'> => ({
   count: ({ name }) => ask(`SELECT count(*) FROM ${prefix}${name}`)[0]![0] as number,
   lastKey({ name, key }) {

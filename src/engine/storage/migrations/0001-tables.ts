@@ -2,9 +2,9 @@
 type Either = (sqlite: string, postgres: string) => string
 
 /**
- * The tables of both databases, in SQLite's SQL where `either` gives no other. Times are whole milliseconds since
- * 1970; lists and maps are JSON text. Rows and index entries that are written together are stored together, because
- * each page that a commit touches adds several KiB to SQLite's log.
+ * The tables of both databases, in SQLite's SQL unless `either` gives an alternative. Times are whole milliseconds
+ * since 1970; lists and maps are JSON text. Rows and index entries that are written together are stored together,
+ * because each page that a commit touches adds several KiB to SQLite's log.
  */
 export function tables(either: Either): string {
   const name = either('name COLLATE NOCASE', 'lower(name)')

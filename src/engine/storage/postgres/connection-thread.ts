@@ -46,7 +46,7 @@ interface Session {
 }
 
 let last: Client | null = null
-/** Rejects the pending queries of the newest connection. Call this when the connection is lost. */
+/** Rejects the pending queries on the newest connection. Call this when the connection is lost. */
 let giveUp: (error: unknown) => void = () => {}
 let session: Promise<Session> | null = null
 /**
@@ -66,7 +66,7 @@ async function connect(): Promise<Session> {
     if (last === sql) forgetSession()
   })
   last = sql
-  // Without fetching types, `postgres` never reserves a connection that is not open yet, so open it first.
+  // Without fetching types, `postgres` never reserves a connection that is not open yet, so open one first.
   await Promise.race([sql.unsafe('SELECT 1'), lost])
   const reserved = await Promise.race([sql.reserve(), lost])
   for (const text of setUp) await Promise.race([reserved.unsafe(text), lost])
@@ -96,7 +96,7 @@ function failureOf(error: unknown): PostgresFailure {
 }
 
 /**
- * For the SQLSTATE codes, see https://www.postgresql.org/docs/current/errcodes-appendix.html. Others are from Node
+ * For the SQLSTATE codes, see https://www.postgresql.org/docs/current/errcodes-appendix.html. Other codes are from Node
  * and `postgres`.
  */
 const isLost = (code: string): boolean => /^(08|57P|CONNECT|E[A-Z]+$)/.test(code)

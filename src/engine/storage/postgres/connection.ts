@@ -114,7 +114,7 @@ export class Connection {
   }
 }
 
-/** The SQLSTATE of statements after a failed one: https://www.postgresql.org/docs/current/errcodes-appendix.html. */
+/** The SQLSTATE after a failed statement: https://www.postgresql.org/docs/current/errcodes-appendix.html. */
 const TRANSACTION_ABORTED = '25P02'
 
 const NO_ANSWER: Outcome = {

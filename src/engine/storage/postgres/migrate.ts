@@ -3,7 +3,7 @@ import type { Connection } from './connection.ts'
 import { oneIndexOfFirings } from '../migrations/0003-one-index-of-firings.ts'
 import { baseline } from './migrations/0001-baseline.ts'
 
-/** In order. Never change a migration that was released; append a new one. */
+/** In order. Never change a released migration; append a new one. */
 export const MIGRATIONS: Migrations = {
   baseline: 20,
   steps: [baseline, 'DROP TABLE told_problems', oneIndexOfFirings, TEXTS_ARE_CODES]

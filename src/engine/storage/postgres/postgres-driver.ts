@@ -44,8 +44,8 @@ export function connectTo({ url, schema, lease }: PostgresAddress): Connection {
 }
 
 /**
- * Throws DATABASE_UNUSABLE, DATA_FROM_NEWER_VERSION or DATA_TOO_OLD without any change. A given `connection` stays open
- * afterwards. Otherwise, opens its own.
+ * Throws DATABASE_UNUSABLE, DATA_FROM_NEWER_VERSION or DATA_TOO_OLD without any change. Never closes a given
+ * `connection`. If none is given, opens one, which `close` ends.
  */
 export function openPostgresDriver(
   options: PostgresAddress & { logger: Logger; connection?: Connection | undefined }
@@ -84,7 +84,7 @@ export function openPostgresDriver(
   }
 }
 
-/** Waits for the writers' lock. Fails if another engine then leads (migrations/0001-baseline.ts). */
+/** Waits for the writers' lock. Fails if another engine leads by then (migrations/0001-baseline.ts). */
 const beginAsLeader = (schema: string, { holder, epoch }: Lease): string =>
   `SELECT begin_write(${WRITE_LOCK}, hashtext('${schema}'), '${holder}', ${epoch})`
 

@@ -3,7 +3,7 @@ import { sentence } from '../../../shared/texts/errors/storage.ts'
 import type { Sentence } from '../../../shared/texts/sentence.ts'
 import type { PostgresFailure } from './connection-messages.ts'
 
-/** An error of PostgreSQL or the connection. `code`: SQLSTATE, or the client library's or system's name for it. */
+/** An error from PostgreSQL or the connection. `code`: SQLSTATE, or the client library's or system's name for it. */
 export class PostgresError extends Error {
   readonly code: string
   readonly constraint: string | null
@@ -30,8 +30,7 @@ export function explainCommitError(error: unknown): unknown {
 }
 
 /**
- * Turns errors that an operator can fix into a ScrapdeckError; returns others unchanged. `name`: the name of the
- * database.
+ * Turns errors that an operator can fix into a ScrapdeckError; returns others unchanged. `name` is the database's name.
  */
 export function explainPostgresError(error: unknown, name: string): unknown {
   if (!(error instanceof PostgresError)) return error
@@ -61,7 +60,7 @@ export function explainClientError(error: unknown, name: string): unknown {
 const CONNECTION_LOST = /^(08|57P|CONNECT|NO_ANSWER$|E[A-Z]+$)/
 
 /**
- * For the SQLSTATE codes, see https://www.postgresql.org/docs/current/errcodes-appendix.html. Others are from Node
+ * For the SQLSTATE codes, see https://www.postgresql.org/docs/current/errcodes-appendix.html. Other codes are from Node
  * and `postgres`.
  */
 function problemOf({ code, message }: PostgresError, name: string): Sentence | null {

@@ -151,7 +151,7 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
 
     deleteAlertRule: (id: AlertRuleId): boolean => rules.remove(id),
 
-    /** Silences that were stored before `repeats` existed do not have it. */
+    /** Silences stored by older versions lack `repeats`. */
     listSilences: (): AlertSilence[] =>
       silences.all().map(({ silence }) => ({ ...silence, repeats: silence.repeats ?? null })),
     putSilence: (silence: AlertSilence): void => silences.put({ id: silence.id, silence, untilMs: overMs(silence) }),

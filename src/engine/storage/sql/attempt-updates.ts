@@ -46,7 +46,7 @@ export const ATTEMPT_UPDATES_MANY = {
 
 export interface JobUpdate {
   id: JobId
-  /** The values of the JOB_COLUMNS that affect counts or holds, in their order. */
+  /** The values of the JOB_COLUMNS that affect counts or holds, in the order of the columns. */
   moving: Cell[]
   findings: Cell[]
   hasMoved: boolean

@@ -320,7 +320,7 @@ export function createAttempts({
       logSums.add(project, 1, { count: 1, ...size })
       logs.set(key, [jobId, attemptNumber, packed ?? NO_BYTES, sizes?.rawBytes ?? null, storedBytes])
       if (attempt.isArchived === 0) changes.job(jobId)
-      // If this attempt's log is archived again in the same write, the sums must subtract this one.
+      // If this attempt's log is archived again in the same write, the sums must subtract this size.
       logged.set(key, { ...attempt, isArchived: 1, ...size })
     },
 

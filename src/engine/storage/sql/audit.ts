@@ -28,7 +28,7 @@ export const auditSql = ({ like }: Fragments) => ({
 const LOOKED_AT_MAX = 20_000
 const EVER_MS = Number.MAX_SAFE_INTEGER
 
-/** Each entry contains the hash of the previous one. Call all writes in the caller's transaction, one at a time. */
+/** Each entry contains the hash of the previous one. Call all writes in a transaction of the caller, one at a time. */
 export function createAudit({ database, outbox }: { database: Database; outbox: Pick<Outbox, 'record'> }) {
   const statements = auditSql(database.fragments)
   const chain = database.prepare<[], ChainRow>(
@@ -73,8 +73,8 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
   }
 
   /**
-   * Returns the position of the first entry at or after a time. If the clock was set back, can return the position of a
-   * nearby entry.
+   * Returns the position of the first entry at or after a time. If the clock was set back, the entry can be a nearby
+   * one.
    */
   function firstAt(atMs: number): number {
     const { deleted, newest } = readChain()

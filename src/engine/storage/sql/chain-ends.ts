@@ -11,7 +11,7 @@ const oldOf = (sql: Fragments, table: string, and = '') =>
 /** Whether the job can still end, or end again. */
 const mayEnd = (jobId: string) =>
   `EXISTS (SELECT 1 FROM jobs WHERE id = ${jobId} AND (state <> 'ended' OR cancelled_while_queued <> 0))`
-/** Whether a chain must answer the end in `given`. Excludes chains in the job's own line. */
+/** Whether a chain must react to the end in `given`. Excludes chains in the job's own line. */
 const IS_ANSWER = `enabled = 1 AND chains.project IN (given.project, '*') AND chains.spider IN (given.spider, '*')
     AND created_at_ms <= given.at_ms AND (condition = 'ended' OR condition = given.outcome)
     AND NOT EXISTS (SELECT 1 FROM chain_lines WHERE job_id = given.ended_id AND chain_id = chains.id)`
@@ -60,7 +60,8 @@ export type ChainEnds = ReturnType<typeof createChainEnds>
  *
  *   - A due end is needed until it is answered.
  *   - An answered end is needed while undoing a cancel could make the job end again. It prevents a second answer.
- *   - A line is needed until the job has ended for good and has no due end. Jobs of an answer inherit it and add to it.
+ *   - A line is needed until the job has ended for good and has no due end. Jobs created by an answer inherit and
+ * extend it.
  *
  * `forgetUnneeded` deletes them after the last answer to a run's end, or with the end itself if no chain answers it.
  * The remaining records belong to jobs whose cancel can be undone, until `prune` rules that out.
@@ -102,7 +103,7 @@ export function createChainEnds(database: Database) {
       ended = []
     },
 
-    /** Call this after a cancel was undone. It does not affect ends that were already answered. */
+    /** Call this after a cancel has been undone. Does not affect ends that have already been answered. */
     withdrawEnd(jobId: JobId): void {
       withdraw.run(jobId)
     },

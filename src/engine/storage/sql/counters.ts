@@ -112,7 +112,7 @@ export function createCounters(database: Database, changes: ChangeLog) {
   return {
     discard,
 
-    /** `notify: false`: the queue's listeners know about the change already. */
+    /** `notify: false`: the queue's listeners already know about the change. */
     moved(before: CountedRow | null, after: CountedRow | null, { notify = true } = {}): void {
       if (before !== null) add(before, -1, notify)
       if (after !== null) add(after, 1, notify)

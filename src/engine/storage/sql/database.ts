@@ -62,8 +62,8 @@ export interface Driver {
   committed(): void
   size(): DatabaseSize
   /**
-   * Gives up to `pages` free pages back to the disk. Returns the number of free pages left; 0 if there is nothing to
-   * do.
+   * Returns at most `pages` free pages to the disk. The result is the number of free pages left; 0 if there is nothing
+   * to do.
    */
   shrink(pages: number): number
   /** Rewrites the database without free pages. Must not be called in a transaction. */

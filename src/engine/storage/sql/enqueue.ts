@@ -52,7 +52,7 @@ const PLAIN_COLUMNS: Columns = {
 }
 
 /**
- * The maximum number of jobs per insert. They are about 100 kB of text, because values that the jobs of an order have
+ * The maximum number of jobs per insert. They are about 100 kB of text, because values that the jobs of a request have
  * in common are sent only once.
  */
 const INSERTED_AT_ONCE_MAX = 2_000
@@ -205,7 +205,7 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
       return ids
     },
 
-    /** Inserts a run that started before Scrapdeck knew of it, without a hold. */
+    /** Inserts, without a hold, a run that started before Scrapdeck knew of it. */
     insertUnheld(job: NewJob): void {
       insert(job, order.ranksAtBack(1) + 1, null)
       flush()

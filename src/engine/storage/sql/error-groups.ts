@@ -84,8 +84,8 @@ export const errorGroupsSql = (sql: Fragments) => ({
 })
 
 /**
- * The maximum number of groups per project. Only logs in which every line differs cause more. The least recently seen
- * group is then dropped.
+ * The maximum number of groups per project. Only logs in which every line differs cause more groups. The least recently
+ * seen group is then dropped.
  */
 export const MOST_GROUPS_OF_PROJECT = 1_000
 const HOUR_MS = 3_600_000

@@ -49,7 +49,7 @@ export function createFleet({ database, changes }: { database: Database; changes
     order: 'project, version, node_id',
     fields: 'project version nodeId state error changedAtMs sha256'
   })
-  // Deleting the version first also deletes its deployments: no node has the new egg yet, even under the same name.
+  // Delete the version first, and thereby its deployments: no node has the new egg yet, even under the same name.
   const deleteVersion = database.prepare<[string, string]>('DELETE FROM versions WHERE project = ? AND version = ?')
   const deleteDeployment = database.prepare<[string, string, string]>(
     'DELETE FROM deployments WHERE project = ? AND version = ? AND node_id = ?'

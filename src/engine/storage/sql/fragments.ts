@@ -31,7 +31,7 @@ export interface Fragments {
   readonly insertOrder: string
   /** The last position ever assigned, even if its row was deleted. */
   readonly lastChange: string
-  /** Names the index to use where SQLite considers another one equally good. */
+  /** Names the index to use where SQLite considers a different index equally good. */
   byIndex(name: string): string
 }
 

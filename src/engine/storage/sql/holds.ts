@@ -63,8 +63,8 @@ interface Dependencies extends JobWriting {
 
 /**
  * Finds the queued jobs whose hold changes; model/holds.ts decides which hold a job has. `dependency` ends when the
- * dependency does, which can also end the job. `releaseDue` ends `not_before` and `retry`. `overlap` ends when the
- * live job with the same key ends or is requeued; a job returns to `overlap` if another one is claimed first.
+ * dependency does, which can also end the job. `releaseDue` ends `not_before` and `retry`. `overlap` ends when the live
+ * job with the same key ends or is requeued; a job returns to `overlap` if another job is claimed first.
  */
 export function createHolds({ database, changes, timeline, counters, chainEnds, outbox }: Dependencies) {
   const statements = holdsSql(database.fragments)
@@ -152,7 +152,7 @@ export function createHolds({ database, changes, timeline, counters, chainEnds, 
     // The array grows during the loop, so that chains of any length need no recursion.
     for (const job of ended) {
       if (job.overlapKey !== null) keys.set(job.overlapKey, job.id)
-      // Two conditions for one job are two rows, but only one dependent.
+      // Two conditions on one job are two rows but the same dependent.
       for (const id of new Set(dependents.all(job.id))) {
         const verdict = judge(id)
         if (verdict.kind === 'open') continue

@@ -29,13 +29,13 @@ const LIVE_STATUSES = JOB_STATUSES.filter((status) => LIVE_JOB_STATES.has(status
 const ENDED_STATUSES = JOB_STATUSES.filter((status) => !LIVE_JOB_STATES.has(status))
 /** The maximum number of values per facet. Users select from them and never need more. */
 const FACET_LIMIT = 500
-/** The longest time from the creation of a job's id to the queuing of the job. */
+/** The longest time from the creation of a job's id to the job's queuing. */
 const ID_TIME_MARGIN_MS = 60_000
 /** Greater than every job id, because ids are hexadecimal. The page before it is the newest. */
 const AFTER_EVERY_ID = 'g'
 /** The shortest id prefix to search for: shorter ones match all jobs of several minutes or more. */
 const ID_PREFIX_MIN = 10
-/** The maximum number of jobs to examine whose id starts with the text. Client jobids have the same limit. */
+/** The maximum number of examined jobs whose ids start with the text. The limit for client jobids is the same. */
 const NAMED_MAX = 10_000
 /**
  * How many of the newest jobs to search for an id that ends with the text. No index covers the ends of ids, and
@@ -73,7 +73,7 @@ function kindsOfOwnerIn(half: string, column: OwnerColumn): string {
     WHERE ${half} AND ${OF_OWNER[column]} AND id >= :from AND queued_at_ms >= :sinceMs GROUP BY 1, 2, 3, 4`
 }
 
-/** The index of live jobs has no status, because it changes. With status null (any), one walk finds all live jobs. */
+/** The index of live jobs omits the status, which changes. With status null (any), one walk finds all live jobs. */
 const LIVE = `state <> 'ended' AND status = coalesce(:status, status)`
 const ENDED = `state = 'ended' AND status = :status`
 
@@ -87,7 +87,7 @@ export const jobListSql = (sql: Fragments) => ({
   newestThat: (condition: string) => `SELECT id FROM
     (SELECT id, jobid, project, spider, status, node_id, queued_at_ms FROM jobs
       WHERE id < ? AND id >= ? ORDER BY id DESC LIMIT ?) AS newest WHERE ${condition} LIMIT ?`,
-  /** Jobs of POST /crawl that wait for their time. With CASE, only the index on times can be used. */
+  /** Jobs from POST /crawl that wait for their time. With CASE, only the index on times can be used. */
   later: (condition: string) => `SELECT ${JOB} FROM jobs WHERE state = 'queued' AND hold IN ('not_before', 'retry')
     AND hold = 'not_before' AND source = 'crawl' AND (not_before_ms, id) > (?, ?)
     AND CASE WHEN ${condition} THEN 1 ELSE 0 END = 1
@@ -325,7 +325,7 @@ export function createJobList(database: Database) {
         const kinds = ofOwner[column].kinds.flatMap((half) => half.all({ ...values, from, sinceMs: sinceMs ?? 0 }))
         return kinds.filter((kind) => isLeft(kind as unknown as NamedRow))
       }
-      // The text can match only some jobs of a kind, so check each job.
+      // Perhaps only some jobs of a kind match the text, so check each job.
       const rows = walksOfOwner(owner, JOB_STATUSES, from).flatMap((walk) => [...walk(AFTER_EVERY_ID)])
       return rows.filter(fits(filter, conditionsOfName(text))).map((row) => ({ ...row, count: 1 }))
     }

@@ -7,7 +7,7 @@ import { among, type Fragments } from './fragments.ts'
 import { JOB, type JobRow, toJob } from './rows.ts'
 
 /**
- * The maximum number of jobs to list per jobid, because a client can give every run the same one. Live jobs are among
+ * The maximum number of jobs to list per jobid, because a client can give every run the same jobid. Live jobs are among
  * the newest.
  */
 const NAMESAKES_LIMIT = 1000

@@ -55,9 +55,9 @@ type Wanting = Map<string, { id: string; project: ProjectName | null; room: numb
 export type Outbox = ReturnType<typeof createOutbox>
 
 /**
- * Events for subscribers. Except for events of nodes, whose state is not stored, they are written in the transaction in
- * which they happen, so that no event is false or lost. A write with events reads the subscriptions once. `flush` and
- * `discard` end the write, as in counters.ts.
+ * Events for subscribers. Events are written in the transaction in which they happen, so that no event is false or
+ * lost. Node events are the exception, because node states are not stored. A write with events reads the subscriptions
+ * once. `flush` and `discard` end the write, as in counters.ts.
  *
  *   waiting --delivered--> delivered
  *   waiting --no response, not 2xx--> waiting (later) ... --> dead --replayed--> waiting
@@ -365,7 +365,7 @@ function toDelivery({ sequence, ...row }: DeliveryRow): StoredDelivery {
   }
 }
 
-/** Receivers deduplicate by id. The time makes it differ from ids issued before a backup was restored. */
+/** Receivers deduplicate by id. The time distinguishes the id from ids issued before a backup was restored. */
 function idOf(sequence: number, madeAtMs: number): string {
   return `msg_${madeAtMs.toString(36)}_${sequence.toString(36)}`
 }

@@ -21,7 +21,7 @@ import type { LogSums } from './kept-logs.ts'
 import { requireNextRevision } from './table.ts'
 import type { Timeline } from './timeline.ts'
 
-/** Per schedule, retention keeps the jobs of this many firings, for its run bars and its overlap and failure rules. */
+/** For each schedule, retention keeps the jobs of this many firings, for run bars and overlap and failure rules. */
 const FIRINGS_SHOWN = 30
 
 const LOG_BYTES = 'coalesce(stored_bytes, length(packed))'

@@ -17,7 +17,7 @@ export type NamedRow<Thing, Json extends keyof Thing = never> = {
 type Column<Value, IsJson> = IsJson extends true ? AsText<Value> : Value extends boolean ? number : Value
 type AsText<Value> = null extends Value ? string | null : string
 
-/** Frequent values of columns, in SQL. Rows have null instead, which is cheaper to read and to send than a string. */
+/** Frequent column values, in SQL. Rows have null instead, which is cheaper to read and to send than a string. */
 const USUAL = {
   jobid: 'jobs.id',
   settings: `'{}'`,

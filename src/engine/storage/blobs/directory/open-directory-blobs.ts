@@ -45,7 +45,7 @@ export async function openDirectoryBlobs(options: DirectoryBlobsOptions): Promis
     async check() {
       if (clock.monotonicMs() - checkedAtMs >= CHECKED_EVERY_MS || store.problem !== null) {
         checkedAtMs = clock.monotonicMs()
-        // Run one check at a time. If the share hangs, the checks then block only one thread of Node's pool.
+        // Run one check at a time, so that a share that hangs blocks only one thread of Node's pool.
         looking ??= look()
           .catch(() => {})
           .finally(() => {

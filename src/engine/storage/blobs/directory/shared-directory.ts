@@ -60,8 +60,8 @@ export const claimDirectory = (path: string, owner: string, random: Pick<Random,
   writeOnce(path, OWNER, owner, random)
 
 /**
- * Returns false if the folder already exists. Never creates parents: below a mount point, they would be on the local
- * disk.
+ * Returns false if the folder already exists. Never creates parents: below the mount point of an unmounted share, they
+ * would be on the local disk.
  */
 export async function makeFolder(path: string): Promise<boolean> {
   try {

@@ -108,7 +108,7 @@ interface Place extends Pick<DirectoryRules, 'makeFolder'> {
   syncFolder: (path: string) => Promise<void>
 }
 
-/** Writes a draft, syncs it, renames it, and syncs the folder, so the name exists only when every byte is on disk. */
+/** Writes a draft, syncs it, renames it, and syncs the folder, so the name exists only once every byte is on disk. */
 async function writeWhole(place: Place, path: string, content: Uint8Array | Readable): Promise<{ sizeBytes: number }> {
   const folder = dirname(path)
   const draft = join(folder, DRAFT + randomBytes(8).toString('hex'))

@@ -11,7 +11,7 @@ export interface Credentials {
   secretAccessKey: string
   sessionToken: string | null
   expiresAtMs: number | null
-  /** The source of the credentials for messages, such as `the variable AWS_ACCESS_KEY_ID`. Never a secret. */
+  /** For messages: where the credentials come from, such as `the variable AWS_ACCESS_KEY_ID`. Never a secret. */
   from: string
 }
 
@@ -27,7 +27,7 @@ export interface CredentialSources {
 
 const EARLY_MS = 300_000
 /**
- * The time limit for metadata services, which run on this machine or its host. A missing one must not delay startup
+ * The time limit for metadata services, which run on this machine or its host. A missing service must not delay startup
  * for long.
  */
 const METADATA_LIMIT_MS = 2_000

@@ -90,7 +90,7 @@ const listOne = (address: S3Address) => ({
   query: { 'list-type': '2', prefix: address.prefix, 'max-keys': '1' }
 })
 
-/** Checks all permissions with a temporary object. Resolves with whether the server supports conditional writes. */
+/** Checks all permissions with a temporary object. Resolves to whether the server supports conditional writes. */
 async function checkRights(client: S3Client, key: string, logger: Logger): Promise<boolean> {
   await client.send(listOne(client.address))
   const body = Buffer.from('written by Scrapdeck at its start, and deleted again')

@@ -45,10 +45,10 @@ export interface S3BlobStoreParts {
  */
 const WHOLE_BYTES = PART_BYTES
 const DOWNLOADS_AT_ONCE = 4
-/** How long a lookup is valid, so that the next page of a log needs no lookup. */
+/** How long a lookup stays valid. The next page of a log can then do without another lookup. */
 const LOOKED_UP_MS = 2_000
 const LOOKED_UP_MAX = 256
-/** The maximum number of tries to write a blob. Another engine may be writing a blob of the same name. */
+/** The maximum number of attempts to write a blob. Another engine may be writing a blob with the same name. */
 const WRITE_TRIES = 4
 const READ_TRIES = 4
 /** The object that names the owner of these blobs, and the prefix of objects that name stores that want to own them. */
@@ -218,7 +218,7 @@ export class S3BlobStore implements SharedBlobStore {
         await this.#putText(key, owner, { 'if-none-match': '*' })
       } catch (error) {
         if (isConditionUnknown(error)) return this.#claimInSteps(owner)
-        // Another engine was first, or an earlier try succeeded but its response was lost.
+        // Another engine was first, or an earlier attempt succeeded but its response was lost.
         if (!isConditionFailed(error)) throw error
       }
       return (await this.#readText(key)) ?? owner
@@ -334,7 +334,7 @@ export class S3BlobStore implements SharedBlobStore {
       if (object === null || object.sizeBytes !== content.sizeBytes || object.sha256 !== content.sha256) return
       await this.#parts.files.add(name, tagOf(name, object), path, content.sizeBytes)
     } catch {
-      // The cache is on another file system, or the disk is full. The blob will be fetched when it is read.
+      // A missing local copy is harmless: the blob is fetched when it is read.
     }
   }
 

@@ -48,13 +48,13 @@ const RETRY_MAX_MS = 5_000
 const CONNECT_MS = 5_000
 /** The maximum time from the last byte of a request to the response's headers, and between two pieces of its body. */
 const ANSWER_MS = 20_000
-/** The maximum time for one try including its body. A part of 8 MB at 70 kB/s takes this long. */
+/** The maximum time for one attempt including its body. A part of 8 MB at 70 kB/s takes this long. */
 const TRY_MS = 120_000
 const CONNECTIONS = 32
 const TEXT_MAX_BYTES = 8 * 1024 * 1024
 const EMPTY_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 
-/** The delay before try `count + 1`, with full jitter, so that clients that failed together do not retry together. */
+/** The delay before attempt `count + 1`, with full jitter: clients that failed together must not retry together. */
 export const retryDelayMs = (count: number, random: Pick<Random, 'next'>): number =>
   Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** count) * random.next()
 

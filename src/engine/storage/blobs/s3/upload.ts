@@ -16,7 +16,7 @@ const PARTS_MAX = 9_000
 const PARTS_AT_ONCE = 3
 const HASH_PIECE_BYTES = 256 * 1024
 
-/** The maximum duration of an upload. The row that refers to the blob is written right after the upload. */
+/** The maximum duration of an upload. The row that refers to the blob is written right afterwards. */
 export const UPLOAD_MAX_MS = 6 * 3_600_000
 
 export const SHA256_HEADER = 'x-amz-meta-sha256'
@@ -182,7 +182,7 @@ export async function abortLeftUploads(client: S3Client, prefix: string): Promis
   }
 }
 
-/** Whether another engine or an earlier try wrote first, or the object has changed. */
+/** Whether another engine or an earlier attempt wrote first, or the object has changed. */
 export const isConditionFailed = (error: unknown): boolean => hasStatus(error, 412)
 export const isConditionUnknown = (error: unknown): boolean =>
   hasStatus(error, 501) || (error instanceof S3Error && error.failure.code === 'NotImplemented')

@@ -10,7 +10,7 @@ import { HEADER_BYTES, keyIdOf, planFrames } from './sealed-format.ts'
 import { openSealedReader, readFileSeal } from './sealed-reader.ts'
 import { openSealedStream, sealing } from './sealed-streams.ts'
 
-/** The suffix of encrypted blobs. With it, a listing shows which blobs are encrypted. */
+/** The suffix of encrypted blobs. It shows in a listing which blobs are encrypted. */
 export const SEALED = '.sealed'
 const NAME_MAX = 200
 const READ_BYTES = 262_144

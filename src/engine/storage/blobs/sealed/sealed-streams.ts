@@ -11,7 +11,7 @@ import {
   sealFrame
 } from './sealed-format.ts'
 
-/** The number of bytes to encrypt per turn of the event loop. This takes a fraction of a millisecond. */
+/** The number of bytes to encrypt per turn of the event loop, which takes a fraction of a millisecond. */
 const TURN_BYTES = 4 * FRAME_BYTES
 
 /** Yields the encrypted file in pieces. At the end, calls `onSize` with the size of the plain content. */
@@ -39,7 +39,7 @@ export async function* sealing(
 }
 
 /**
- * Checks the header immediately and each frame when it is read. Both can reject with BLOB_DAMAGED or
+ * Checks the header immediately and each frame when it is read. Both checks can reject with BLOB_DAMAGED or
  * ENCRYPTION_KEY_MISSING. Never returns unauthenticated content.
  */
 export async function openSealedStream(keys: EncryptionKeys, name: string, stored: Readable): Promise<Readable> {

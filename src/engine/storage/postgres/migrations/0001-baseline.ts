@@ -1,7 +1,7 @@
 import { tables } from '../../migrations/0001-tables.ts'
 import { TYPES } from '../given-rows.ts'
 
-/** TEXT compares byte by byte like SQLite's, so that both databases sort ids and names alike. */
+/** TEXT compares byte by byte, as in SQLite, so that both databases sort ids and names alike. */
 const COLUMN_TYPES = { ...TYPES, TEXT: 'text COLLATE "C"' }
 
 const sharedTables = tables((_sqlite, postgres) => postgres)
