@@ -30,7 +30,7 @@ const CONTENT_TYPES: Record<string, string> = {
   '.wasm': 'application/wasm'
 }
 
-/** Call this once, before `ready`. Makes the scheme a secure standard origin and lets V8 cache its scripts compiled. */
+/** Call this once, before `ready`. Makes the scheme a secure standard origin and lets V8 cache the compiled scripts. */
 export function registerAppScheme(): void {
   protocol.registerSchemesAsPrivileged([
     { scheme: APP_SCHEME, privileges: { standard: true, secure: true, supportFetchAPI: true, codeCache: true } }

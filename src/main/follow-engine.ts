@@ -21,7 +21,7 @@ const AGAIN_MS = 5_000
 const PAGES_AT_ONCE = 20
 
 /**
- * Calls `shown` with the current state and each change until the signal aborts. Shows each new notice of a desktop
+ * Calls `shown` with the current state and each change until the signal aborts. Shows each new notice from a desktop
  * channel once, even if the connection breaks. Does not show earlier notices.
  */
 export async function followEngine(

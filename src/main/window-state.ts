@@ -48,7 +48,7 @@ export function readWindowState(path: string): WindowState | null {
     const parsed = WindowState.safeParse(JSON.parse(readFileSync(path, 'utf8')))
     return parsed.success ? parsed.data : null
   } catch {
-    // The file is missing on first start, or damaged. In both cases the window opens like a new one.
+    // The window opens like a new one, for example on the first start or if the file is damaged.
     return null
   }
 }

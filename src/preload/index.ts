@@ -1,7 +1,7 @@
 import { contextBridge, ipcRenderer } from 'electron'
 import { WIRE_CHANNEL, wireMessage } from '../shared/wire.ts'
 
-// The page gets message ports and nothing else of Electron. It can call only the contracts behind them.
+// The page gets message ports and nothing else from Electron. It can call only the contracts behind the ports.
 ipcRenderer.on(WIRE_CHANNEL, (event, to: unknown) => {
   const [port] = event.ports
   // '/' means "only to a document of my own origin": the port gives full access to the engine.

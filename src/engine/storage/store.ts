@@ -129,7 +129,7 @@ export interface JobReader {
     page: { before: JobId | null; limit: number; maxBytes?: number }
   ): Promise<StoredJob[]>
   /**
-   * Jobs of crawl orders that never ran and wait for their time, in order of that time. The page ends like that of
+   * Jobs from POST /crawl that never ran and wait for their time, in order of that time. The page ends like that of
    * `listJobs`.
    */
   listLaterOrders(
@@ -159,7 +159,7 @@ export interface JobStore extends JobReader {
    * longer be met ends immediately as cancelled. Rejects with JOB_NOT_FOUND if a dependency does not exist.
    */
   enqueueJobs(jobs: NewJob[]): Promise<JobId[]>
-  /** Writes another server's history (ended) or external jobs (adopted), all or none. Their jobs are never queued. */
+  /** Writes another server's history (ended) or external jobs (adopted), all or none. These jobs are never queued. */
   recordRuns(runs: { job: NewJob; start: AttemptStart; changes: AttemptChange[] }[]): Promise<void>
 }
 
@@ -185,8 +185,8 @@ export interface ClaimStore {
    * The first half of sending. For each start whose job is still queued and whose number is the next, creates the
    * attempt as `sending` and moves the job to `starting`. Omits starts that lost a race: the job was cancelled, held,
    * or expired at the entry's time, or is now held because a job with the same overlap key is live. Send the attempt's
-   * own `jobid`, which differs from the requested one if the node already had that jobid in this project. Nothing
-   * between the claim and its result may fail, or the caller would not know of live jobs.
+   * `jobid`, which differs from the requested jobid if the node already had that one in this project. Nothing between
+   * the claim and its result may fail, or the caller would not know of live jobs.
    */
   beginAttempts(starts: AttemptStart[]): Promise<BegunAttempt[]>
 }
@@ -338,13 +338,13 @@ export interface NodeStore {
 
 export interface VersionStore {
   listVersions(): Promise<StoredVersion[]>
-  /** Replaces the version of this name and deletes its deployments, because no node has the new egg yet. */
+  /** Replaces the version with this name and deletes its deployments, because no node has the new egg yet. */
   putVersion(version: StoredVersion): Promise<void>
   deleteVersion(project: ProjectName, version: VersionName): Promise<void>
   /** Upserts by (project, version, node). Rejects with VERSION_NOT_FOUND. */
   putDeployment(project: ProjectName, version: VersionName, deployment: Deployment): Promise<void>
   deleteDeployment(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void>
-  /** Performs many of the four calls above, all or none. Adds one entry per project to the change log. */
+  /** Performs many calls of the four kinds above, all or none. Adds one entry per project to the change log. */
   changeVersions(changes: VersionChange[]): Promise<void>
   /** Counts queued and live jobs that need this version (null: any version of the project). */
   countJobsNeeding(project: ProjectName, version: VersionName | null): Promise<number>
@@ -363,8 +363,8 @@ export interface ChangeNotifier {
 export interface ChangeLog extends ChangeNotifier {
   changeCursor(): Promise<number>
   /**
-   * Lists each changed thing once, at most `limit`. `cursor`: where to continue. `reset`: the changes since that
-   * position are no longer stored, or the position is from other data (a restored backup).
+   * Lists each changed thing once, at most `limit`. `cursor`: where to continue. `reset`: the changes after position
+   * `after` are no longer stored, or the position is from other data (a restored backup).
    */
   listChanges(after: number, limit: number): Promise<{ changes: ChangedThing[]; cursor: number; reset: boolean }>
 }
@@ -388,7 +388,7 @@ export interface SchedulePage {
 
 /**
  * `text` matches part of the name, or of a project or spider that the schedule runs. `project`, `name`, `userId` (of
- * its jobs) and `crawlKey` match exactly. `isCrawl`: created by a crawl order. `hasNamesake`: shares its name with
+ * the jobs) and `crawlKey` match exactly. `isCrawl`: created by a crawl request. `hasNamesake`: shares its name with
  * another schedule (reads all names). `onlyProjects` excludes schedules with a job of any other project.
  */
 export interface ScheduleFilter extends OnlyProjects {
@@ -404,7 +404,7 @@ export interface ScheduleFilter extends OnlyProjects {
 
 export interface ScheduleStore extends ScheduleReader {
   /**
-   * The revision must be 1, or one above the stored one. Otherwise, rejects with CHANGED_MEANWHILE, or with
+   * The revision must be 1, or one above the stored revision. Otherwise, rejects with CHANGED_MEANWHILE, or with
    * SCHEDULE_NOT_FOUND if the schedule was deleted. `doneUntilMs` and `runCount` never decrease, because `fire` may
    * have increased them in the meantime.
    */
@@ -479,7 +479,7 @@ export interface WebhookStore extends WebhookReader {
 }
 
 export interface EventStore {
-  /** For events outside the store, for example that a node becomes unreachable or recovers. */
+  /** For events outside the store, such as a node that becomes unreachable or recovers. */
   recordEvents(events: NewEvent[]): Promise<void>
 }
 
@@ -568,10 +568,10 @@ export interface AlertStore {
   pruneAlerts(beforeMs: number, limit: number): Promise<number>
 }
 
-/** The history for trying out alert rules that no other table contains. */
+/** History that no other table contains, for trying out alert rules. */
 export interface AlertFactStore {
   recordAlertFacts(facts: StoredAlertFact[]): Promise<void>
-  /** The newest fact of each key of each watch, without keys that disappeared. */
+  /** The newest fact for each watch and key, without keys that have disappeared. */
   listNewestAlertFacts(): Promise<StoredAlertFact[]>
   /** Oldest first, from `fromMs` on, starting after the row `after`. */
   listAlertFacts(
@@ -707,8 +707,8 @@ export interface SettingStore {
 
 /**
  * The engine's database interface, in terms of the domain, not of tables. Each call that writes is one transaction.
- * When its promise resolves, everything is on disk, including timeline and change log entries (invariant I1). A
- * failing call does not affect the others of its commit. testing/conformance.ts verifies every implementation.
+ * When its promise resolves, everything is on disk, including timeline and change log entries (invariant I1). A failing
+ * call does not affect other calls in its commit. testing/conformance.ts verifies every implementation.
  */
 export interface Store
   extends JobStore,

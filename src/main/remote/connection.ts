@@ -297,7 +297,7 @@ interface PeerCertificate extends SeenCertificate {
 const PEM_COLUMNS = /.{1,64}/g
 
 /**
- * Reads a server's certificate, over `through` instead of a new connection if it is given. Sends nothing, because trust
+ * Reads a server's certificate, over `through` if given, otherwise over a new connection. Sends nothing, because trust
  * is decided later.
  */
 function readPeerCertificate(url: URL, timeoutMs: number, through?: Socket): Promise<PeerCertificate> {

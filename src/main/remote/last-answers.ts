@@ -12,7 +12,7 @@ const MOST = 200
 const MOST_BYTES = 4_000_000
 const MOST_OF_ONE = MOST_BYTES / 4
 const LONGEST_KEY = 2_000
-/** How long after a change the files are written, because responses change often while a viewer is open. */
+/** The delay between a change and the write of the files. Responses change often while a viewer is open. */
 const WRITE_AFTER_MS = 10_000
 
 const INDEX = 'index.json'
@@ -68,7 +68,7 @@ export class LastAnswers {
     return this.#asOfMs
   }
 
-  /** Call this when everything on screen was refreshed or has not changed. */
+  /** Call this when everything on screen has been refreshed or is unchanged. */
   markCurrent(): void {
     if (this.#answers.size === 0) return
     this.#asOfMs = this.#clock.nowMs()

@@ -120,7 +120,7 @@ export class OpenEngine {
     const isSame = url === stored.url && sealed === stored.sealed && certificate === stored.certificate
     this.#endLive()
     if (!isSame) await this.#disconnect()
-    // The responses belong to another user or another engine.
+    // The stored responses may belong to another user or another engine.
     if (url !== stored.url || sealed !== stored.sealed) await this.#kept.clear()
     this.checkNow()
   }

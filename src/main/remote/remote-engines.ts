@@ -30,7 +30,7 @@ interface RemoteEnginesOptions {
   secretBox: SecretBox
   appVersion: string
   openInBrowser(url: string): void
-  /** Called when an engine responds again. The work that this starts must end when the signal aborts. */
+  /** Called when an engine responds again. The work that the callback starts must end when the signal aborts. */
   whileLive: WhileLive
   clock: Clock
   logger: Logger
@@ -78,7 +78,7 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
   async function pinOf(address: Pick<RemoteAddress, 'name' | 'url'>, trusted: string | null) {
     if (trusted === null || !splitAddress(address.url).inner.startsWith('https:')) return null
     const connection = connectRemote({ ...address, credentials: null, certificate: null }, parts)
-    // If the certificate has changed since then, connecting reports it.
+    // If the certificate has changed since the user trusted it, connecting reports this.
     const seen = await connection.readCertificate().catch(() => null)
     await connection.close()
     return seen?.fingerprint === trusted ? { pem: seen.pem, fingerprint: seen.fingerprint } : null

@@ -41,11 +41,11 @@ export class CookieJar {
 /** A port of this computer through which one browser reaches an engine that it cannot reach directly. */
 export interface SignInRelay extends AsyncDisposable {
   /**
-   * Returns a URL that the browser can open once. It leads to the path of `page` on the engine. The origin of `page` is
-   * ignored.
+   * Returns a URL that the browser can open once and that leads to the path of `page` on the engine. Ignores the origin
+   * of `page`.
    */
   entranceTo(page: string): string
-  /** Aborts with SIGN_IN_FAILED when the address was opened twice. The relay then rejects every request. */
+  /** Aborts with SIGN_IN_FAILED when the address is opened a second time. The relay then rejects every request. */
   signal: AbortSignal
 }
 
@@ -130,7 +130,7 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
       const entered = { location: start!, 'set-cookie': pass, 'cache-control': 'no-store' }
       return void response.writeHead(303, { ...entered, 'referrer-policy': 'no-referrer' }).end()
     }
-    // Rejects pages of other ports, which can send the engine's origin or none. Also rejects service workers, which
+    // Rejects pages from other ports, which can send the engine's origin or none. Also rejects service workers, which
     // would stay in the browser.
     const isForeign =
       (headers.origin ?? origin) !== origin || /^(same|cross)-site$/.test(String(headers['sec-fetch-site']))
@@ -288,7 +288,7 @@ export function pickLoopbackAddress(platform: NodeJS.Platform = process.platform
 }
 
 /**
- * How often to read the table of connections. It is not a snapshot: a line can be missing in one read while other
+ * How many times to read the table of connections. It is not a snapshot: a line can be missing in one read while other
  * connections open and close.
  */
 const TRIES = 3

@@ -9,8 +9,8 @@ import { sentence } from '../../shared/texts/errors/cli.ts'
 export interface Loopback extends AsyncDisposable {
   redirectUri: string
   /**
-   * Calls `exchange` with the code from the browser and resolves with its result, which the page also shows.
-   * Rejects with SIGN_IN_FAILED if the sign-in was denied, or with the reason of `signal`.
+   * Calls `exchange` with the code from the browser and resolves with its result, which the page also shows. Rejects
+   * with SIGN_IN_FAILED if the sign-in was denied, or with the abort reason of `signal`.
    */
   answer<T>(signal: AbortSignal, exchange: (code: string) => Promise<T>): Promise<T>
 }

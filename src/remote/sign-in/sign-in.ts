@@ -37,9 +37,9 @@ const BegunAnswer = z.object({
 const PERSON_MS = 10 * 60_000
 
 /**
- * Signs in with the browser on this computer (RFC 8252). The code returns to a loopback port, and only the
- * verifier, which stays here, can exchange it for a token. Rejects with SIGN_IN_FAILED if it is denied or takes too
- * long.
+ * Signs in with the browser on this computer (RFC 8252). The code returns to a loopback port, and only the verifier,
+ * which stays here, can exchange the code for a token. Rejects with SIGN_IN_FAILED if the sign-in is denied or takes
+ * too long.
  */
 export async function signInWithBrowser(
   service: SignInService,
@@ -71,7 +71,7 @@ export async function signInWithBrowser(
 
 /**
  * Signs in with any browser (RFC 8628). `show` receives the page to open and the code to type there. Rejects with
- * SIGN_IN_FAILED if it is denied or takes too long.
+ * SIGN_IN_FAILED if the sign-in is denied or takes too long.
  */
 export async function signInWithCode(
   service: SignInService,
@@ -110,7 +110,7 @@ function nameOfAccount(): string {
 
 const plain = (text: string): string => text.replaceAll(/[^\w.@\\-]/g, '').slice(0, 64)
 
-/** Checks for support before a browser opens. Rejects with SIGN_IN_UNAVAILABLE if the service has none. */
+/** Checks for support before a browser opens. Rejects with SIGN_IN_UNAVAILABLE if the service does not support it. */
 async function requireSignIn(service: SignInService, signal: AbortSignal): Promise<void> {
   const { status, text } = await service.post(TOKEN_PATH, {}, signal)
   if (status === 429) throw refusalOf(text) ?? failed('Too many requests')

@@ -28,7 +28,7 @@ export const auditSql = ({ like }: Fragments) => ({
 const LOOKED_AT_MAX = 20_000
 const EVER_MS = Number.MAX_SAFE_INTEGER
 
-/** Each entry contains the hash of the previous one. Call all writes in a transaction of the caller, one at a time. */
+/** Each entry contains the hash of the previous one. Call every write in a transaction, one at a time. */
 export function createAudit({ database, outbox }: { database: Database; outbox: Pick<Outbox, 'record'> }) {
   const statements = auditSql(database.fragments)
   const chain = database.prepare<[], ChainRow>(

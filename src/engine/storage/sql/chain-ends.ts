@@ -60,8 +60,7 @@ export type ChainEnds = ReturnType<typeof createChainEnds>
  *
  *   - A due end is needed until it is answered.
  *   - An answered end is needed while undoing a cancel could make the job end again. It prevents a second answer.
- *   - A line is needed until the job has ended for good and has no due end. Jobs created by an answer inherit and
- * extend it.
+ *   - A line is needed until the job has ended for good and has no due end. Jobs of an answer inherit and extend it.
  *
  * `forgetUnneeded` deletes them after the last answer to a run's end, or with the end itself if no chain answers it.
  * The remaining records belong to jobs whose cancel can be undone, until `prune` rules that out.

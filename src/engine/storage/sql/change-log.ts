@@ -88,8 +88,7 @@ export function createChangeLog(database: Database) {
     listChanges(position: number, limit: number): { changes: ChangedThing[]; cursor: number; reset: boolean } {
       const end = changeCursor()
       const firstKept = oldest.get() ?? end + 1
-      // The position is from other data (a restored backup) or older than the kept changes: the reader has missed
-      // changes.
+      // The position is too old or from other data (a restored backup), so the reader has missed changes.
       if (position > end || position < firstKept - 1) return { changes: [], cursor: end, reset: true }
       const newestOf = new Map<string, ChangedThing>()
       let reached = position

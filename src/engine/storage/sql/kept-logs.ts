@@ -341,7 +341,7 @@ export const KEPT_ITEMS_SQL = {
   forgetGone: 'DELETE FROM kept_items WHERE job_id = :jobId AND NOT EXISTS (SELECT 1 FROM jobs WHERE id = :jobId)'
 }
 
-/** The archived items files, or the reasons why there are none. Call all writes in the caller's transaction. */
+/** The archived items files, or the reasons why there are none. Call every write in a transaction. */
 export function createKeptItems(database: Database) {
   const one = database.prepare<[string, number], ItemsRow>(KEPT_ITEMS_SQL.one)
   const page = database.prepare<{ jobId: string; number: number; limit: number }, ListedItemsRow>(KEPT_ITEMS_SQL.page)

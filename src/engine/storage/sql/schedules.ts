@@ -348,7 +348,7 @@ function withinBytes(rows: Iterable<FiringRow>, maxBytes: number): FiringRow[] {
   return taken
 }
 
-/** The newest backfill of each schedule, deleted with its schedule. Call all writes in the caller's transaction. */
+/** The newest backfill of each schedule, deleted with its schedule. Call every write in a transaction. */
 export function createBackfills(database: Database) {
   const backfills = createTable<StoredBackfill>(database, {
     name: 'backfills',

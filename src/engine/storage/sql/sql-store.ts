@@ -40,14 +40,14 @@ import { sendRows, type RowStore } from '../thread/store-messages.ts'
 import { createSecondFactors } from './second-factors.ts'
 import { createTimeline } from './timeline.ts'
 
-/** The duration above which commits are logged, because they block the thread. */
+/** Commits that take longer than this are logged, because they block the thread. */
 const SLOW_COMMIT_MS = 250
 
 export interface SqlStoreOptions {
   driver: Driver
   clock: Clock
   logger: Logger
-  /** Decides when collected writes are committed together; a simulation passes its own. */
+  /** Decides when collected writes are committed together; a simulation passes its own function. */
   scheduleFlush?: ((flush: () => void) => void) | undefined
 }
 

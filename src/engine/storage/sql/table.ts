@@ -77,7 +77,7 @@ export function createTable<Thing extends object>(database: Database, options: T
   }
 }
 
-/** Throws unless the new revision follows the stored one; otherwise, there was a concurrent change. */
+/** Throws if the new revision does not follow the stored one, which means that there was a concurrent change. */
 export function requireNextRevision(next: number, present: number | undefined, noun: string): void {
   if (next === (present ?? 0) + 1) return
   throw new ScrapdeckError('CHANGED_MEANWHILE', sentence('storage.changed_meanwhile', { noun, next, present }))

@@ -61,7 +61,7 @@ export function createTimeline(database: Database) {
   }
 }
 
-/** Texts of ours are stored in the evidence as messages, which no text from outside can imitate. */
+/** Our own texts are stored in the evidence as messages, which no external text can imitate. */
 function writtenEvidence(stored: Record<string, unknown>): Pick<Transition, 'evidence' | 'evidenceCodes'> {
   const said = Object.entries(stored).filter((entry): entry is [string, Message] => isStoredMessage(entry[1]))
   if (said.length === 0) return { evidence: stored }

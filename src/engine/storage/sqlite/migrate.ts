@@ -6,8 +6,8 @@ import { tables } from '../migrations/0001-tables.ts'
 import { oneIndexOfFirings } from '../migrations/0003-one-index-of-firings.ts'
 
 /**
- * In order. Never change a migration that was released; append a new one. Migrations are modules, not `.sql` files,
- * so that the desktop app's bundle contains them.
+ * In order. Never change a released migration; append a new one. Migrations are modules, not `.sql` files, so that the
+ * desktop app's bundle contains them.
  */
 export const MIGRATIONS: Migrations = {
   baseline: 36,

@@ -2,7 +2,7 @@ import type { Database as Connection, Statement as SqliteStatement } from 'bette
 import type { Cell, Database, ManySql, Statement } from '../sql/database.ts'
 import { SQLITE } from '../sql/fragments.ts'
 
-/** Compiles statements on first use. Compiling all of them takes half of the time of opening a store. */
+/** Compiles statements on first use. Compiling all of them takes half of the time needed to open a store. */
 export class SqliteDatabase implements Database {
   readonly fragments = SQLITE
   readonly #connection: Connection

@@ -27,8 +27,7 @@ import {
 const PATIENT = new Set<Verb>(['applyChanges', 'markLogArchived', 'recordReadings'])
 const PATIENCE_MS = 5
 /**
- * The delay while calls keep arriving. It is longer, because each commit rewrites the same pages (counters, ends of
- * logs).
+ * The delay while calls keep arriving. Longer, because each commit rewrites the same pages (counters, ends of logs).
  */
 const PATIENCE_WHEN_BUSY_MS = 25
 
