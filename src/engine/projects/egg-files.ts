@@ -1,11 +1,14 @@
+import { createHash } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdir, rename, rm, stat } from 'node:fs/promises'
+import { copyFile, link, mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import type { BlobStore } from '../storage/blobs/blob-store.ts'
 import { KeyedSingleFlight } from '../runtime/single-flight.ts'
+
+const HASHED_AT_ONCE_BYTES = 1_048_576
 
 export interface EggIdentity {
   sha256: string
@@ -36,6 +39,15 @@ export class EggFiles {
 
   write(egg: EggIdentity, source: string): Promise<string> {
     return this.#writeOnce(this.#place(egg), async () => createReadStream(source))
+  }
+
+  /** Stores the file as a blob. Blobs on the same disk share the file's bytes, which nothing changes in place. */
+  async storeBlob(egg: EggIdentity): Promise<void> {
+    const path = this.#place(egg)
+    const other = `${path}.blob`
+    await rm(other, { force: true })
+    await link(path, other).catch(() => copyFile(path, other))
+    await this.#blobs.adopt(`eggs/${egg.sha256}`, other)
   }
 
   remove(sha256: string): Promise<void> {
@@ -71,5 +83,17 @@ async function isThere(path: string): Promise<boolean> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
     throw error
+  }
+}
+
+/** Reuses one buffer. Streaming a large egg would produce 60 MB of garbage. */
+export async function hashFile(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  const piece = Buffer.alloc(HASHED_AT_ONCE_BYTES)
+  await using file = await open(path)
+  for (;;) {
+    const { bytesRead } = await file.read(piece)
+    if (bytesRead === 0) return hash.digest('hex')
+    hash.update(piece.subarray(0, bytesRead))
   }
 }

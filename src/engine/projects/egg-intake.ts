@@ -1,4 +1,3 @@
-import { createReadStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import pLimit from 'p-limit'
@@ -7,14 +6,13 @@ import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/projects.ts'
 import { showUnseen } from '../../shared/unseen.ts'
 import { LOCAL_NODE_ID, sanitiseVersion } from '../../shared/ids.ts'
-import type { BlobStore } from '../storage/blobs/blob-store.ts'
 import type { IncomingFile, IncomingFiles } from '../storage/blobs/incoming-files.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { StoredVersion } from '../model/records.ts'
 import type { VersionStore } from '../storage/store.ts'
 import { type Catalog, refuseInUse } from './catalog.ts'
-import type { EggFiles } from './egg-files.ts'
+import type { EggFiles, EggIdentity } from './egg-files.ts'
 import type { EggFacts } from './egg-inspection.ts'
 import type { EggKeeping } from './egg-keeping.ts'
 import type { OpenEgg, OpenedEgg } from './egg-opening.ts'
@@ -25,7 +23,6 @@ const GENERIC_NAMES = new Set(['project', 'unknown', 'scrapy-project'])
 
 export interface EggIntakeParts {
   store: VersionStore
-  blobs: BlobStore
   files: EggFiles
   tree?: Pick<EggTree, 'put'>
   incoming: IncomingFiles
@@ -79,7 +76,7 @@ export class EggIntake {
   }
 
   async #add(egg: OpenedEgg, names: VersionNames, mayReplaceInUse: boolean): Promise<StoredVersion> {
-    const { blobs, files, catalog, keeping, clock, logger } = this.#parts
+    const { files, catalog, keeping, clock, logger } = this.#parts
     const { facts, sha256, sizeBytes } = egg
     const project = projectNameFor(names.project, facts)
     const named = names.version === undefined ? null : checkVersion(names.version)
@@ -94,7 +91,7 @@ export class EggIntake {
     const path = await files.write({ sha256, project, version }, egg.path)
     try {
       const spiders = await this.#listSpiders(path, project)
-      await blobs.write(`eggs/${sha256}`, createReadStream(path))
+      await files.storeBlob({ sha256, project, version })
       const added = await this.#parts.exclusively(async () => {
         const createdAtMs = clock.nowMs()
         const deployments = stillThere(catalog.find(project, version))
@@ -107,7 +104,7 @@ export class EggIntake {
         return entry
       })
       const stored = spiders === null ? await this.#listOnNodes(added, before) : added
-      await this.#copyToTree(stored, path)
+      await this.#copyToTree({ ...stored, sha256 }, path)
       if (before?.sha256) await keeping.removeUnused(before.sha256, before)
       logger.info({ project, version, sha256, spiders: stored.spiders?.length }, 'an egg was added')
       return stored
@@ -195,7 +192,7 @@ export class EggIntake {
   }
 
   /** Only logs failures: the egg is stored, and the next start repairs the tree. */
-  async #copyToTree(egg: StoredVersion, path: string): Promise<void> {
+  async #copyToTree(egg: EggIdentity, path: string): Promise<void> {
     try {
       await this.#parts.tree?.put(egg, path)
     } catch (error) {

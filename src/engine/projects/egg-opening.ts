@@ -1,12 +1,10 @@
-import { createHash } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
-import { open, rm, stat } from 'node:fs/promises'
+import { rm, stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { buildEggFromArchive, type EggNaming } from './egg-builder.ts'
+import { hashFile } from './egg-files.ts'
 import { type EggFacts, inspectArchive } from './egg-inspection.ts'
 import { openZipArchive, type ZipArchive } from './zip-archive.ts'
-
-const HASHED_AT_ONCE_BYTES = 1_048_576
 
 export interface OpenedEgg {
   path: string
@@ -46,16 +44,4 @@ async function withArchive<T>(path: string, use: (archive: ZipArchive) => Promis
 async function describe(path: string, archive: ZipArchive): Promise<OpenedEgg> {
   const facts = await inspectArchive(archive)
   return { path, sizeBytes: (await stat(path)).size, sha256: await hashFile(path), facts }
-}
-
-/** Reuses one buffer. Streaming a large egg would produce 60 MB of garbage. */
-async function hashFile(path: string): Promise<string> {
-  const hash = createHash('sha256')
-  const piece = Buffer.alloc(HASHED_AT_ONCE_BYTES)
-  await using file = await open(path)
-  for (;;) {
-    const { bytesRead } = await file.read(piece)
-    if (bytesRead === 0) return hash.digest('hex')
-    hash.update(piece.subarray(0, bytesRead))
-  }
 }

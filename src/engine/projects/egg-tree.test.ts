@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { aProjectName, aVersionName } from '../../shared/testing/ids.ts'
@@ -67,6 +67,20 @@ test('an egg that was deleted or changed by hand is restored, and the changed fi
   for (const name of ['other/1.egg', 'shop/1.egg']) expect(await readFile(path(name))).toEqual(Buffer.from(egg))
   expect(await readFile(path('shop/1.egg.set-aside'), 'utf8')).toBe('changed')
 })
+
+test.skipIf(process.platform === 'win32')(
+  'an egg takes the space of two files: one to run from, one to edit',
+  async () => {
+    await using t = await openRoom()
+    const { sha256 } = await t.projects.upload(await anEgg(), { project: SHOP, version: aVersionName('1') })
+    const inode = async (...path: string[]) => (await stat(join(t.directory, '..', ...path))).ino
+    const blob = await inode('blobs', 'eggs', sha256!)
+    expect(await inode('egg-files', sha256!, 'shop-1.egg')).toBe(blob)
+    expect(await readdir(join(t.directory, '..', 'egg-files', sha256!))).toEqual(['shop-1.egg'])
+    // Its owner may change it in place.
+    expect(await inode('eggs', 'shop', '1.egg')).not.toBe(blob)
+  }
+)
 
 test('eggs that were copied in by hand are imported in Scrapyd’s order; other files are left alone', async () => {
   await using t = await openRoom()

@@ -6,9 +6,8 @@ import { sentence } from '../../shared/texts/errors/projects.ts'
 import { sanitiseVersion } from '../../shared/ids.ts'
 import { makeDirectoryLikeAbove, makePrivateDirectory } from '../runtime/private-directory.ts'
 import type { Logger } from '../runtime/logger.ts'
+import { type EggIdentity, hashFile } from './egg-files.ts'
 import { problemOfPathPart } from './names.ts'
-
-const COMPARED_AT_ONCE_BYTES = 1_048_576
 
 export interface EggName {
   project: ProjectName
@@ -40,9 +39,9 @@ export class EggTree {
     return new EggTree(directory, logger)
   }
 
-  async put(egg: EggName, file: string): Promise<void> {
+  async put(egg: EggIdentity, file: string): Promise<void> {
     const path = this.#pathOf(egg)
-    if (await hasSameBytes(path, file)) return
+    if (await isEgg(path, egg.sha256)) return
     makeDirectoryLikeAbove(join(this.#directory, egg.project))
     // Scrapyd and Scrapdeck ignore names that start with a dot.
     const draft = join(this.#directory, egg.project, `.${sanitiseVersion(egg.version)}.egg.part`)
@@ -65,12 +64,13 @@ export class EggTree {
    * Adds missing eggs, and sets aside different files under our names. Returns all other eggs, which operators
    * copied into the tree, sorted by project.
    */
-  async repair(eggs: (EggName & { file(): Promise<string | null> })[]): Promise<(EggName & { path: string })[]> {
+  async repair(eggs: (EggIdentity & { file(): Promise<string | null> })[]): Promise<(EggName & { path: string })[]> {
     const ours = new Set(eggs.map((egg) => this.#pathOf(egg)))
     for (const egg of eggs) {
-      const file = await egg.file()
       const path = this.#pathOf(egg)
-      if (file === null || (await hasSameBytes(path, file))) continue
+      if (await isEgg(path, egg.sha256)) continue
+      const file = await egg.file()
+      if (file === null) continue
       if (await isThere(path)) {
         await rename(path, `${path}.set-aside`)
         this.#logger.warn(
@@ -115,23 +115,6 @@ async function isFile(path: string): Promise<boolean> {
   return (await stat(path).catch(() => null))?.isFile() ?? false
 }
 
-/** Reuses two buffers. Streaming large eggs would produce 100 MB of garbage on each start. */
-async function hasSameBytes(path: string, other: string): Promise<boolean> {
-  const [one, two] = await Promise.all([stat(path).catch(() => null), stat(other)])
-  if (one === null || !one.isFile() || one.size !== two.size) return false
-  await using file = await open(path)
-  await using otherFile = await open(other)
-  const [piece, otherPiece] = [Buffer.alloc(COMPARED_AT_ONCE_BYTES), Buffer.alloc(COMPARED_AT_ONCE_BYTES)]
-  for (let position = 0; position < one.size; ) {
-    const wanted = Math.min(COMPARED_AT_ONCE_BYTES, one.size - position)
-    const [read, otherRead] = await Promise.all([
-      file.read(piece, 0, wanted, position),
-      otherFile.read(otherPiece, 0, wanted, position)
-    ])
-    const bytes = read.bytesRead
-    if (bytes === 0 || bytes !== otherRead.bytesRead) return false
-    if (piece.compare(otherPiece, 0, bytes, 0, bytes) !== 0) return false
-    position += bytes
-  }
-  return true
+async function isEgg(path: string, sha256: string): Promise<boolean> {
+  return (await isFile(path)) && (await hashFile(path)) === sha256
 }

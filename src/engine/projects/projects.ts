@@ -202,10 +202,11 @@ export class Projects {
   async followTree(): Promise<void> {
     const { tree, logger } = this.#options
     if (tree === undefined) return
-    const ours = this.catalog.all().filter((one) => one.sha256 !== null)
-    const found = await tree.repair(
-      ours.map(({ project, version }) => ({ project, version, file: () => this.eggFile(project, version) }))
-    )
+    const ours = this.catalog.all().flatMap(({ project, version, sha256 }) => {
+      const file = () => this.eggFile(project, version)
+      return sha256 === null ? [] : [{ project, version, sha256, file }]
+    })
+    const found = await tree.repair(ours)
     for (const { project, version, path } of found) {
       if (this.catalog.find(project, version)?.sha256) continue
       try {
