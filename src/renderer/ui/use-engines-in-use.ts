@@ -35,7 +35,7 @@ interface EngineInUse {
   leads: boolean
 }
 
-/** Every engine answers this call itself, even if it forwards all other calls. null: only one engine, or no name. */
+/** Every engine answers this call itself, even if it forwards all other calls. null: the response names no engine. */
 async function askEngineInUse(): Promise<EngineInUse | null> {
   if (!hasBrowserSession()) return null
   const response = await fetch(new URL('../health/live', document.baseURI).href)

@@ -44,7 +44,7 @@ export function stretchAt(name: string, atMs: number): Stretch {
   let stretches = zone.chunks.get(index)
   if (stretches === undefined) {
     if (zone.chunks.size >= MOST_CHUNKS) zone.chunks.clear()
-    // Add one sample at both ends, because moments near the border depend on changes beyond it.
+    // Add one sample at each end, because moments near the border depend on changes beyond it.
     stretches = findStretches(zone.format, index * CHUNK_MS - SAMPLE_MS, (index + 1) * CHUNK_MS + SAMPLE_MS)
     zone.chunks.set(index, stretches)
   }

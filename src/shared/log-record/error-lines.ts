@@ -1,7 +1,7 @@
 import type { HeadFormat } from './head-format.ts'
 import { parseRecordHead } from './record-head.ts'
 
-/** A query for log lines on which errors may start. `isErrorLine` decides for each result. */
+/** A query for log lines on which errors can start. `isErrorLine` decides for each result. */
 export function errorQueryOf(format: HeadFormat | undefined): { text: string; isRegex: true; matchesCase: boolean } {
   if (format?.kind === 'json') return { text: JSON_ERROR, isRegex: true, matchesCase: false }
   const level = format?.kind === 'pattern' ? format.parts.find(({ part }) => part === 'level') : undefined
@@ -18,7 +18,7 @@ const JSON_ERROR = String.raw`^\{.*"(?:log\.?)?(?:level|levelname|severity|lvl|l
 
 export function isErrorLine(line: string, format: HeadFormat | undefined): boolean {
   const level = parseRecordHead(line, format)?.level
-  // In a log of unknown format, every line may be an error.
+  // In a log of unknown format, any line can be an error.
   if (level === undefined) return format === undefined || (format.kind === 'json' && line.startsWith('{'))
   return level === 'ERROR' || level === 'CRITICAL'
 }

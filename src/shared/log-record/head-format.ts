@@ -2,7 +2,7 @@ import { type DayOrder, TIME_PATTERNS, TIME_STYLES, type TimeStyle } from './tim
 
 /**
  * How a log writes the head of a record, as plain JSON that an engine stores and sends. `scrapy` is the default of
- * every Scrapy since 1.0, `json` is one object per line, `pattern` is a project's own LOG_FORMAT.
+ * all Scrapy versions since 1.0, `json` is one object per line, `pattern` is a project's own LOG_FORMAT.
  */
 export type HeadFormat = { kind: 'scrapy' } | { kind: 'json' } | PatternFormat
 
@@ -28,7 +28,7 @@ export const JSON_FORMAT: HeadFormat = { kind: 'json' }
 export const MAX_HEAD = 512
 const MAX_PARTS = 40
 
-/** Messages of Scrapy at the start and the end of a run, in any format, with their loggers. */
+/** Scrapy's messages at the start and the end of a run, with their loggers. They are the same in all formats. */
 const KNOWN_MESSAGES: [start: string, logger: string][] = [
   ['Spider opened', 'scrapy.core.engine'],
   ['Enabled addons:', 'scrapy.addons'],
@@ -86,11 +86,11 @@ export function learnFromPrefix(prefix: string, logger: string, order: DayOrder)
   return triesOf(bounded) > MOST_TRIES ? null : { kind: 'pattern', parts: bounded }
 }
 
-/** Limits matching to some tenths of a millisecond per line. A hostile log could otherwise take hours. */
+/** Limits matching to a few tenths of a millisecond per line. A hostile log could otherwise take hours. */
 const MOST_TRIES = 40_000
 const LENGTHS: Partial<Record<HeadPart['part'], number>> = { logger: 200, other: 160, gap: 40 }
 
-/** Returns the maximum number of ways to match a line. Each part with a variable end multiplies the attempts. */
+/** Returns the maximum number of ways to match a line. Each part with a variable end multiplies the number. */
 function triesOf(parts: readonly HeadPart[]): number {
   let tries = 1
   let longestAfter = 1
@@ -132,7 +132,7 @@ function findTime(prefix: string, order: DayOrder): Found | null {
   return null
 }
 
-/** LOG_SHORT_NAMES replaces the names of all loggers of Scrapy with `scrapy`. */
+/** LOG_SHORT_NAMES replaces the names of all Scrapy loggers with `scrapy`. */
 function findLogger(prefix: string, logger: string): Found | null {
   for (const name of [logger, 'scrapy']) {
     const from = prefix.lastIndexOf(name)

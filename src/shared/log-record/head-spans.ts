@@ -1,6 +1,6 @@
 import { msOf } from './time-text.ts'
 
-/** Reuse one object for all lines, because a large log has millions of them. */
+/** Reuse one object for all lines, because a large log has millions of lines. */
 export interface HeadSpans {
   /** Empty (from = to) if the format has no time. */
   timeFrom: number
@@ -34,7 +34,7 @@ const [ZERO, NINE, SPACE, COLON, DASH, COMMA, DOT, PLUS, OPEN, CLOSE] = [48, 57,
 const [LETTER_T, LETTER_Z] = [84, 90]
 
 /**
- * Finds Scrapy's default, `2026-11-02 12:00:02,250 [scrapy.core.engine] INFO: Spider opened`, with or without a
+ * Finds Scrapy's default head, `2026-11-02 12:00:02,250 [scrapy.core.engine] INFO: Spider opened`, with or without a
  * fraction and a zone. Compares character codes, because it runs for nearly every line of every log.
  */
 export function scanScrapyHead(text: string, from: number, to: number, spans: HeadSpans): boolean {

@@ -47,7 +47,7 @@ export function parseJsonRecord(line: string): JsonRecord | null {
     level,
     logger: typeof logger === 'string' ? logger : '',
     message: typeof message === 'string' ? message : asJson(message),
-    // Other types would call their `toString`, which the log's author controls.
+    // Converting other types would call their `toString`, which the log's author controls.
     time: typeof time === 'string' || typeof time === 'number' ? String(time) : '',
     ...read,
     trouble: readTrouble(valueOf(fields, TROUBLE_KEYS))

@@ -19,7 +19,7 @@ export interface RecordHead {
 }
 
 /**
- * Returns null if the line continues the record above (a traceback, printed text), or has another format. Always
+ * Returns null if the line continues the record above (a traceback, printed text), or has a different format. Always
  * finds the default format, because a log starts with it until settings are loaded.
  */
 export function parseRecordHead(line: string, format: HeadFormat = SCRAPY_FORMAT): RecordHead | null {

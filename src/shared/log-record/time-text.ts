@@ -66,7 +66,7 @@ const ZONE_PARTS = / ?(?:(Z|UTC|GMT)|([+-])(\d\d):?(\d\d))$/
 
 function splitZone(text: string): { rest: string; zoneMinutes: number } {
   const zone = ZONE_PARTS.exec(text)
-  // A zone must follow a time of day, because `02-11-2026` ends like a zone of -20:26.
+  // A zone must follow a time of day, because `02-11-2026` seems to end with the zone -20:26.
   if (zone === null || !text.slice(0, zone.index).includes(':')) return { rest: text, zoneMinutes: Number.NaN }
   const minutes = zone[1] === undefined ? Number(zone[3]) * 60 + Number(zone[4]) : 0
   return { rest: text.slice(0, zone.index), zoneMinutes: zone[2] === '-' ? -minutes : minutes }

@@ -13,7 +13,7 @@ import { readerOf } from './pattern-head.ts'
 import { withoutColours } from './without-colours.ts'
 
 /**
- * Common log formats of projects. Used only for text without a known message, such as the end of a killed run's log.
+ * Common log formats in projects. Used only for text without a known message, such as the end of a killed run's log.
  */
 const USUAL_HEADS = [
   '2026-01-02 03:04:05,678 - scrapy.utils.log - INFO - ',
@@ -39,7 +39,7 @@ export function guessHeadFormat(line: string): PatternFormat | null {
 }
 
 /**
- * Finds the format of a part of a log. Prefers a line with a known message of Scrapy to a line that only matches a
+ * Finds the format of a part of a log. Prefers a line with a known Scrapy message to a line that only matches a
  * common format.
  */
 export function findHeadFormat(lines: Iterable<string>): HeadFormat {
@@ -51,7 +51,7 @@ export function learnedFormat(lines: Iterable<string>): HeadFormat | null {
   let guess: HeadFormat | null = null
   for (const raw of lines) {
     const line = raw.includes('\u001b') ? withoutColours(raw).text : raw
-    // Scrapy uses its own format until the settings of a spider are loaded.
+    // Scrapy uses its own format until the spider's settings are loaded.
     if (scanScrapyHead(line, 0, line.length, spans)) guess = SCRAPY_FORMAT
     else {
       if (parseJsonRecord(line) !== null) return JSON_FORMAT

@@ -79,7 +79,7 @@ export const findings = {
   'history_title.day': ({ figure, hours }: { figure: keyof typeof FIGURES; hours: number }) =>
     `${FIGURES[figure].what} in the last ${hours === 1 ? 'hour' : `${hours} hours`}`,
   /**
-   * `low`, `high`: the range of the other runs. `isOfAlert`: whether the alert is about this run. Otherwise, this is
+   * `low`, `high`: the range of the other runs. `isOfAlert`: whether the alert is about this run. Otherwise, it is
    * only the newest run.
    */
   'history.runs': ({

@@ -53,7 +53,7 @@ export const mails = {
   'report.name': () => 'Report',
   'report.title': (of: { isWeekly: boolean; runs: number; failed: number; newErrors: number }) =>
     `${of.isWeekly ? 'Weekly' : 'Daily'} report: ${several(of.runs, 'run')}, ${countOf(of.failed)} failed, ${several(of.newErrors, 'new error')}`,
-  /** `failing`: `shop/prices (3)`. `slowest`: the spider with the longest median run; null: none ran. */
+  /** `failing`: `shop/prices (3)`. `slowest`: the spider with the longest median run; null: no spider ran. */
   'report.summary': (of: {
     failing: readonly string[]
     unusual: number

@@ -1,6 +1,6 @@
 import { countOf, type Words, withoutStop } from './parts.ts'
 
-/** `label`: the name of the node, mostly with its address: `eu-1 (http://eu-1:6800)`. */
+/** `label`: the name of the node, usually with its address: `eu-1 (http://eu-1:6800)`. */
 interface Labelled {
   label: string
 }

@@ -7,9 +7,9 @@ interface OfProject {
 const tried = (learned: string, { isTrying }: { isTrying: boolean }): string =>
   isTrying ? `${learned}; trying another` : learned
 
-/** What is said of a node and of the runs that it is to start. */
+/** Texts about a node and the runs that it should start. */
 export const nodes = {
-  /** Why a node cannot start runs of a project now. Follows its name. */
+  /** Why a node cannot start runs of a project now. Follows the node's name. */
   'not_ready.kept_for_former_runs': () => 'is kept for its former runs; new ones go to the nodes of the engines',
   'not_ready.python_not_told': ({ project }: OfProject) => `does not know yet which Python ${project} uses`,
   'not_ready.not_apart': ({ why }: { why: Words }) => `cannot keep spiders apart: ${why}`,
@@ -22,12 +22,12 @@ export const nodes = {
   'not_ready.not_built': ({ project, why }: OfProject & { why: Words }) =>
     `could not build the Python environment of ${project} (${why})`,
 
-  /** Why a pod of Kubernetes has not started. */
+  /** Why a Kubernetes pod has not started. */
   'pending.suspended': () => 'its Job is suspended',
   'pending.fetching_egg': () => 'fetching its egg',
   'pending.no_reason': () => 'no reason given',
 
-  /** What a node lists in excess. Follows "it lists ". `nouns`: of what it lists more than the numbers here. */
+  /** How a node exceeds these limits. Follows "it lists ". `nouns`: the limits that the node exceeds. */
   'excess.listed': (of: {
     nouns: readonly string[]
     projects: number
@@ -40,7 +40,7 @@ export const nodes = {
     return parts.join(' and ')
   },
 
-  /** How the number of a node's slots is known. */
+  /** How a node's number of slots is determined. */
   'slots.set': () => 'set by you',
   'slots.of_node': () => 'reported by the node (max_proc)',
   'slots.of_engine': () => 'reported by its engine',
@@ -84,7 +84,7 @@ export const nodes = {
   'run_problem.name_unusable': (of: { noun: string; name: string; fault: Words }) =>
     `the ${of.noun} ${of.name} ${of.fault}`,
 
-  /** Why the node of this computer has no Python for a project. */
+  /** Why this computer's node has no Python for a project. */
   'python.not_ready': () => 'Python is not ready yet.',
   'python.checking': ({ command }: { command: string }) => `${command} is being checked.`,
   'python.building': ({ project, progress }: OfProject & { progress: Words }) =>

@@ -9,7 +9,7 @@ export const plugins = {
   'plugin.not_an_answer': ({ most }: { most: number }) =>
     `its answer is not one of: nothing, { args, settings } whose values are texts or null, { veto: 'why', retryAfterSeconds: 1 to ${most} } or { cancel: 'why' }`,
 
-  /** These follow the name of the plugin. `problem` and `why` are its own texts. */
+  /** These follow the name of the plugin. `problem` and `why` are the plugin's own texts. */
   'plugin_problem.not_running': () => 'is not running',
   'plugin_problem.late': ({ seconds, call }: { seconds: number; call: string }) =>
     `took longer than ${seconds} s for ${call} and was stopped`,

@@ -4,7 +4,7 @@ interface AtHost {
   /** As in the address, or as ssh prints it. */
   host: string
 }
-/** `command`: connects to the host by hand. */
+/** `command`: the command with which the user can connect to the host by hand. */
 interface ByHand extends AtHost {
   command: string
 }
@@ -12,7 +12,7 @@ interface AtPort extends AtHost {
   port: string
 }
 
-/** Why an SSH host cannot be reached, and what to do. They follow "cannot be reached: ". */
+/** Why an SSH host cannot be reached, and what to do. Each text follows "cannot be reached: ". */
 export const sshProblems = {
   'ssh.key_revoked': ({ host }: AtHost) =>
     `the host key of SSH host ${host} is revoked in known_hosts. Do not connect before its administrator says which key is right.`,
@@ -54,7 +54,7 @@ export const sshProblems = {
     `the SSH connection to ${host} was not ready in time. Try ${command} by hand to see what it waits for.`,
   /** `why`: the last line that ssh wrote. */
   'ssh.failed': ({ why, ...of }: ByHand & { why: string }) => failed(of, why),
-  /** It wrote nothing. */
+  /** ssh wrote nothing. */
   'ssh.ended': (of: ByHand) => failed(of, 'ssh ended'),
   'ssh.was_ended': (of: ByHand) => failed(of, 'ssh was ended'),
   'ssh.program_missing': ({ program }: { program: string }) =>

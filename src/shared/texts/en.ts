@@ -284,8 +284,8 @@ export const en = {
     return `${node} ${why}${matching === 1 ? '' : `, and no other node${ofNodes(where)} can take it`}`
   },
   /**
-   * `held`: the slots that processes left by ended spiders take up. `version`: if set, only slots on nodes with this
-   * version count.
+   * `held`: the number of slots in use by processes whose spiders have ended. `version`: if set, only slots on nodes
+   * with this version count.
    */
   'waiting.all_slots_busy': (of: Where & { slots: number; held: number; version: string | null }) => {
     const { slots, held, version, ...where } = of

@@ -41,14 +41,14 @@ export function waitFor<W extends WaitingCodes>(
   return { code, text, params: given }
 }
 
-/** For servers that did not send parameters yet, only the text is available. */
+/** Uses the plain text if the server is too old to send parameters. */
 export const waitingMessage = ({ code, text, params }: Waiting): Message =>
   params === undefined ? plain(text) : ({ code: `waiting.${code}`, params } as Message)
 
 export const messageOf = (sent: { text: string; code?: string | undefined; params?: object | undefined }): Message =>
   isKnown(sent.code) ? ({ code: sent.code, params: sent.params ?? {} } as Message) : plain(sent.text)
 
-/** Whether this version has the code. A later version may have sent others. */
+/** Whether this version has the code. Later versions can send other codes. */
 const isKnown = (code: string | undefined): code is Code => code !== undefined && Object.hasOwn(en, code)
 
 /** For an external text, such as a node's response, or a text stored before codes existed. */
@@ -85,7 +85,7 @@ export function writtenAs<Field extends string>(field: Field, message: Message) 
     Record<`${Field}Params`, Message['params']>
 }
 
-/** The message as the text of an error, or as a parameter of one. External texts need no code. */
+/** The message as the text of an error or as a parameter of an error. External texts need no code. */
 export function asSentence(message: Message): Sentence | string {
   const { text, code, params } = written(message)
   return code === 'text' ? text : { text, code, params: params as Sentence['params'] }
@@ -150,7 +150,7 @@ export const readsSame = (one: string, other: string): boolean =>
 
 const JOB_IDS = /(?:\bjob )?\b([0-9a-f]{32})\b/g
 
-/** The ids of jobs in the parameters, including those in nested messages and external texts. */
+/** The job ids in the parameters, including those in nested messages and external texts. */
 export function jobsIn({ params }: Message): JobId[] {
   return Object.values(params).flatMap((value) => {
     if (typeof value === 'string') return [...value.matchAll(JOB_IDS)].map(([, id]) => id as JobId)

@@ -1,6 +1,6 @@
 import { sentencesOf } from '../sentence.ts'
 
-/** Why a name cannot be used. They follow the name. Also among the messages, because timelines have them too. */
+/** Why a name cannot be used. Each text follows the name. Timelines need these texts, so `en` contains them, too. */
 export const namesErrors = {
   'names.empty': () => 'is empty',
   'names.folder_reference': () => 'is a folder reference',

@@ -29,7 +29,7 @@ export const texts = area('queue', {
   maximumMissing: 'Enter the maximum. 0 prevents new runs.',
   reached: 'reached',
   reachedOnBusiestNode: 'reached on the busiest node',
-  /** A parameter is null if the limit covers everything of this kind: at most 1 run of amazon* on each node. */
+  /** `at most 1 run of amazon* on each node`. A parameter is null if the limit covers everything of its kind. */
   limitSentence: (max: number, project: string | null, spider: string | null, tag: string | null, perNode: boolean) => {
     const runs = max === 0 ? 'no runs' : `up to ${plural(max, 'run')}`
     const spiders = spider === null ? 'any spider' : project === null ? spider : `${project}/${spider}`
