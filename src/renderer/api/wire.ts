@@ -57,7 +57,7 @@ export async function connectDesktop(): Promise<DesktopClient | null> {
 function receivePort(bridge: DesktopBridge, to: string): Promise<MessagePort> {
   return new Promise((resolve) => {
     const onMessage = (event: MessageEvent) => {
-      // Trust only this window, in which only our preload script runs before this code, not frames or other windows.
+      // Trust only this window, not frames or other windows. Before this code, only our preload script runs in it.
       const port = event.ports[0]
       if (event.source !== window || event.data !== wireMessage(to) || port === undefined) return
       window.removeEventListener('message', onMessage)

@@ -15,7 +15,7 @@ export function KeysOverlay({ opened, onClose }: { opened: boolean; onClose: () 
 
 export function KeyList() {
   const groups = useKeyGroups(({ groups }) => groups)
-  // The screen's groups come first, in the order it added them; global groups come last.
+  // The screen's groups come first, in the order in which it adds them; global groups come last.
   const titles = [...new Set(groups.map(({ title }) => title))].sort(
     (left, right) => Number(left === EVERYWHERE) - Number(right === EVERYWHERE)
   )

@@ -23,7 +23,7 @@ export function loadPatiently<Module>(load: Load<Module>, retryAfterMs = 1000): 
 
 /**
  * Preloads every part while the service is up, so that each opens immediately, even if the service goes down. Loads
- * one part at a time while the page is idle, and none over a metered or slow connection.
+ * the parts one at a time while the page is idle, but not over a metered or slow connection.
  */
 export async function loadAhead(): Promise<void> {
   const { connection } = navigator as { connection?: { saveData: boolean; effectiveType: string } }

@@ -9,7 +9,7 @@ import { texts } from '../../shared/texts/ui/app.ts'
 
 /**
  * Files dropped anywhere go to the current drop target, or to the projects screen, which deploys them. Drops are
- * handled even if the user may not deploy. Otherwise, a browser would leave the app and open the files.
+ * handled even if the user may not deploy. Otherwise, a browser would replace the app with the files.
  */
 export function WindowDropZone() {
   const navigate = useNavigate()

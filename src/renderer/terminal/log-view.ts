@@ -65,7 +65,7 @@ export interface LogViewOptions {
   readonly onMark: (lines: LineRange | null) => void
 }
 
-/** The number of bytes that can be appended before they are painted. It couples the engine's pace to xterm's parser. */
+/** The maximum number of appended but unpainted bytes. It couples the engine's pace to xterm's parser. */
 const UNPAINTED_BYTES = 4_194_304
 /** With at least this many bytes since the last frame, the log counts as a flood. */
 const FLOOD_BYTES = 262_144

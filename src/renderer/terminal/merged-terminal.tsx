@@ -14,7 +14,7 @@ import { texts } from '../../shared/texts/ui/terminal.ts'
 interface MergedTerminalProps {
   /** The whole client, because each access to a part of it creates a new proxy. */
   client: { readonly logs: LogsClient }
-  /** Mount the component with a `key` made of these, because a change needs a new view. */
+  /** Mount the component with a `key` made of the sources, because a change to them needs a new view. */
   sources: readonly MergedSource[]
   hasKeys: boolean
 }

@@ -28,7 +28,7 @@ export function withoutColours(sanitised: string): string {
 
 export const plainText = (text: string): string => withoutColours(sanitiseLine(text))
 
-// A private-use character. STRING_SEQUENCE first removes it from the input, so it can only come from this code.
+// A private-use character. STRING_SEQUENCE removes it from the input first, so every later one comes from this code.
 const MARK = '\ue0ff'
 const SUSPECT = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ue0ff]/
 /**

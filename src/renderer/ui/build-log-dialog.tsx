@@ -113,7 +113,7 @@ function useBuildLog({ id, state }: Environment) {
     }
   }, [client, id, round])
 
-  // The build restarted after the log ended, so there is a new log.
+  // If a build starts after the log has ended, there is a new log.
   const [before, setBefore] = useState(state)
   if (state !== before) {
     setBefore(state)
@@ -122,7 +122,7 @@ function useBuildLog({ id, state }: Environment) {
   return { text, isOpen, error, retry: () => setRound(round + 1) }
 }
 
-/** Builds print control sequences. If a line was overwritten, this keeps only its last state. */
+/** Removes the control sequences that builds print. Keeps only the last state of an overwritten line. */
 function cleanLog(raw: string): string {
   return raw
     .split('\n')

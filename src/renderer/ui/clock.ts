@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react'
 
-/** One clock for the whole window: all relative times change in the same frame. The clock stops when none is shown. */
+/** One clock for the whole window: all relative times change in the same frame. Without any, the clock stops. */
 const listeners = new Set<() => void>()
 let nowMs = Date.now()
 let timer: ReturnType<typeof setInterval> | null = null

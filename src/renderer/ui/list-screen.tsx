@@ -77,7 +77,7 @@ export function ListAndPane({ children }: { children: ReactNode }) {
   return <div className={`${classes.split} split grow`}>{children}</div>
 }
 
-/** Options of an infinite list, newest first. Each page has the position of the next page in `nextBefore`. */
+/** Options for an infinite list, newest first. Each page has the position of the next page in `nextBefore`. */
 export const PAGED = {
   initialPageParam: undefined,
   getNextPageParam: <Before,>({ nextBefore }: { nextBefore: Before | null }) => nextBefore ?? undefined,

@@ -27,8 +27,8 @@ export function showNotice(notice: NotificationData): void {
 const offered = new Map<string, string>()
 
 /**
- * Confirms an action and offers Undo for 10 s. `about` names the changed thing. An earlier notice about the
- * same thing closes, because its Undo would restore an outdated state.
+ * Confirms an action and offers Undo for 10 s. `about` names the changed thing. An earlier notice about the same thing
+ * closes, because its Undo would restore an outdated state.
  */
 export function notifyUndo(text: string, undo: () => void | Promise<unknown>, about?: string): void {
   const id = `undo-${nextId++}`

@@ -23,7 +23,7 @@ export function CreateEnvironment({ primary = false }: { primary?: boolean }) {
     onError: (error) => notifyError(texts.couldNotCreateEnvironment, error),
     onSettled: () => setStep(NOT_STEPPED)
   })
-  // Another window or the engine might already be creating it.
+  // Another window or the engine might already be creating the environment.
   if (isPending || status?.python.state === 'creating')
     return (
       <Box w={220} maw="100%">

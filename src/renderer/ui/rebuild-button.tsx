@@ -17,7 +17,7 @@ export function useRebuild(environment: Environment): { rebuild: () => void; isA
   return { rebuild: () => mutate({ id: environment.id }), isAsking: isPending }
 }
 
-/** For a failed environment of a project. The main environment has the button Create environment. */
+/** For a failed environment of a project. The main environment has a "Create environment" button instead. */
 export function RebuildButton({ environment }: { environment: Environment }) {
   const { may } = useMay('environments.change')
   const { rebuild, isAsking } = useRebuild(environment)

@@ -3,7 +3,7 @@ export interface CronFields {
   minutes: number[]
   hours: number[]
   hasSeconds: boolean
-  /** Whether minutes or hours are `*` or stepped. The rule then follows elapsed time, not times of day. */
+  /** Whether minutes or hours are `*` or stepped. Such a rule follows elapsed time, not times of day. */
   isOpen: boolean
   days: DayFields
 }

@@ -19,8 +19,8 @@ const FIRST_YEAR = 1969
 const END_YEAR = 2300
 const ALL_DAYS = 0x7fff_ffff
 /**
- * The number of months to search. Every kind of every month recurs within 40 years, for example 29 February on a
- * Monday around 2100.
+ * The number of months to search. Every kind of each calendar month recurs within 40 years, for example 29
+ * February on a Monday around 2100.
  */
 const MONTHS_SEARCHED = 41 * 12
 
@@ -31,7 +31,7 @@ export function monthOf(day: number): Month | undefined {
   return monthAt(indexOf(day))
 }
 
-/** Months are created on demand, because creating all of them would take 5 % of the service's start. */
+/** Months are created on demand, because creating all of them would take 5 % of the service's startup time. */
 function monthAt(index: number): Month | undefined {
   if (index < 0 || index >= (END_YEAR - FIRST_YEAR) * 12) return undefined
   return (months[index] ??= makeMonth(index))

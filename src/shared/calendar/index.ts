@@ -1,4 +1,4 @@
-/** The calendar of engine and UI. Check a timing with `problemOfTiming` before passing it to the other functions. */
+/** The engine's and the UI's calendar. Check a timing with `problemOfTiming` before passing it to other functions. */
 export { type Builder, readBuilder, writeBuilder } from './builder.ts'
 export { nextOccurrence, type OccurrenceRange, occurrencesOf, occurrencesToShow } from './occurrences.ts'
 export { problemOfCron, problemOfTiming } from './problems.ts'

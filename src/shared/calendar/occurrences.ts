@@ -23,7 +23,7 @@ const LAST_MS = Date.UTC(2300, 0, 1)
 /** The cost of finding a stretch that is not cached: a third of a millisecond. */
 const STRETCH_WORK = 1_000
 const INTERVAL_WORK = 4
-/** How many stretches a search for one moment can cross without spending its budget. Ordinary rules need no more. */
+/** The number of stretches that a search for one moment can cross for free. Ordinary rules need no more. */
 const CROSSED_FREE = 4
 
 export interface OccurrenceRange {

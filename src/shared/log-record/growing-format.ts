@@ -13,7 +13,7 @@ export class GrowingFormat {
   #isGiven = false
   #piecesLeft = PIECES_TO_LEARN_FROM
 
-  /** undefined: the format is not known yet. Readers then assume Scrapy's own format. */
+  /** undefined: the format is not known yet. Until it is, readers assume Scrapy's own format. */
   get current(): HeadFormat | undefined {
     return this.#format ?? undefined
   }

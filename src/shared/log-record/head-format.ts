@@ -46,7 +46,7 @@ const KNOWN_MESSAGES: [start: string, logger: string][] = [
 ]
 
 /**
- * Learns the format from a line with one of Scrapy's own messages, whose values show where time, logger and level are.
+ * Learns the format from a line with one of Scrapy's own messages, which shows where the time, logger and level are.
  * Returns null for other lines, and if no level precedes the message. `order`: the order in LOG_DATEFORMAT, if the log
  * has shown it.
  */
@@ -90,7 +90,7 @@ export function learnFromPrefix(prefix: string, logger: string, order: DayOrder)
 const MOST_TRIES = 40_000
 const LENGTHS: Partial<Record<HeadPart['part'], number>> = { logger: 200, other: 160, gap: 40 }
 
-/** Returns the maximum number of ways to match a line. Each part with a variable end multiplies the number. */
+/** Returns the maximum number of ways to match a line. Each part with a variable end multiplies this number. */
 function triesOf(parts: readonly HeadPart[]): number {
   let tries = 1
   let longestAfter = 1

@@ -71,9 +71,9 @@ const LEVEL_WORDS = {
 }
 
 /**
- * Matching time depends only on MAX_HEAD, because every repetition is bounded, and few repetitions can match characters
- * of the next part (head-format.ts counts them). Each part is one group. `encode`: converts the format's text if the
- * lines are not decoded.
+ * The matching time depends only on MAX_HEAD, because every repetition is bounded, and few repetitions can match
+ * characters of the next part (head-format.ts counts them). Each part is one group. `encode`: converts the format's
+ * text if the lines are not decoded.
  */
 function patternOf(format: PatternFormat, encode: (text: string) => string = (text) => text): RegExp {
   const source = format.parts.map((part, index) => {

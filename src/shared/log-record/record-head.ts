@@ -14,7 +14,7 @@ export interface RecordHead {
   level: RecordLevel
   /** Where the message starts in the line. 0 if it is in `message`. */
   messageAt: number
-  /** The unescaped message of a JSON record. Other formats have it in the line. */
+  /** The unescaped message of a JSON record. In other formats, the line contains the message. */
   message?: string
 }
 

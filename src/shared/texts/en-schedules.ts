@@ -22,7 +22,7 @@ function minuteOf(atMs: number): string {
   return `${iso.slice(0, 10)} ${iso.slice(11, 16)}${seconds} UTC`
 }
 
-/** What happened to scheduled times. `runOfMs`: the scheduled time to which the run belongs. */
+/** What happened at a scheduled time. `runOfMs`: the scheduled time to which the run belongs. */
 export const firings = {
   'firing.on_time': () => 'On time',
   'firing.late': late,

@@ -59,7 +59,7 @@ export const sshProblems = {
   'ssh.was_ended': (of: ByHand) => failed(of, 'ssh was ended'),
   'ssh.program_missing': ({ program }: { program: string }) =>
     `OpenSSH is needed for this address, but ${program} cannot be started. Install it (Debian: openssh-client; Windows: the optional feature OpenSSH Client), or set ssh_program.`,
-  /** `end`: how ssh then ended, as a sentence. */
+  /** `end`: how ssh ended, as a sentence. */
   'ssh.client_unusable': ({ why, end }: { why: Words; end: Words }) =>
     `the SSH client of this machine cannot be used: ${why}. ${end}`,
   'ssh.client_strange': () => 'the SSH client sent something that is not its protocol',

@@ -5,7 +5,7 @@ export const wallLimitHit = (seconds: number, ranMs: number): Message =>
 
 /**
  * Returns the limit without the details in parentheses: `memory limit of 512 MB` for `memory limit of 512 MB (used 530
- * MB)`. Every hit of the same limit then gives the same reason.
+ * MB)`. Thus, every hit of the same limit gives the same reason.
  */
 export function limitOf(hit: Message): Message {
   const { limit, text } = hit.params

@@ -159,8 +159,8 @@ export function jobsIn({ params }: Message): JobId[] {
 }
 
 /**
- * Parameters that are hidden together with the job of the same message. With a chain, `outcome` is hidden too, because
- * it is then the outcome of the hidden job.
+ * Parameters that are hidden together with the job of the same message. If `chain` is one of them, `outcome` is
+ * hidden, too, because it is the hidden job's outcome.
  */
 const NAMES_OF_JOB = ['jobId', 'chain', 'spider']
 const NAMES_WITH_CHAIN = [...NAMES_OF_JOB, 'outcome']

@@ -13,7 +13,7 @@ export interface Sentence {
 type Nested<P> = { [K in keyof P]: P[K] extends string ? P[K] | Sentence : P[K] }
 type Given<Text> = Text extends (params: infer P) => string ? (unknown extends P ? [] : [params: Nested<P>]) : never
 
-/** For the errors of one area, so that a command loads only the texts that it can need. */
+/** For the errors of one area, so that a command loads only the texts of the areas that it uses. */
 export function sentencesOf<Of extends Texts>(texts: Of) {
   return <Code extends keyof Of & string>(code: Code, ...given: Given<Of[Code]>): Sentence => {
     const params = (given as unknown as [Params?])[0] ?? {}

@@ -3,8 +3,8 @@
  *
  *   connecting ──first batch──▶ live ──stream ends or breaks──▶ reconnecting ──first batch──▶ live
  *
- * After a drop, the stream resumes at the cursor of the last batch. If the cursor is new or has expired, the whole
- * cache is refetched. Changes that arrive during a fetch are applied again to its result.
+ * After a drop, the stream resumes at the cursor of the last batch. On the first connection, or if the cursor has
+ * expired, the whole cache is refetched. Changes that arrive during a fetch are applied again to its result.
  */
 import { matchQuery, type Query, type QueryClient } from '@tanstack/react-query'
 import type { Change, ChangeBatch } from '../../../shared/contract/index.ts'
@@ -20,7 +20,7 @@ interface FollowChangesOptions {
   onNextFrame?: (flush: () => void) => void
   /** Delay between a job's change and the refetch of its details. Further changes do not extend it. */
   refetchAfterMs?: number
-  /** First delay before reconnecting. It doubles up to 30 times this value, with jitter. */
+  /** First delay before reconnecting. The delay doubles, up to 30 times this value, with jitter. */
   retryAfterMs?: number
 }
 

@@ -52,7 +52,7 @@ export const jobs: NounUpdates<'jobs'> = {
         // The change does not include the job's process, so refetch the row.
         ({ jobs }) => startedIn(byId, jobs)
       ),
-      // The figures are final when the run ends.
+      // When the run ends, its figures are final.
       refetchIf(figures, ({ id }) => byId.get(id)?.state === 'ended'),
       ...refetch(facets)
     ]
@@ -128,7 +128,7 @@ function updateList(data: Pages<JobPage>, input: ListInput, jobs: ById): Pages<J
     return updated
   })
   if (pages.every((page, index) => page === data.pages[index])) return data
-  // Trim a list that stays open for days, which would grow without bound. Scrolling refetches the distant rows.
+  // Trim a list that stays open for days. Otherwise, it would grow without bound. Scrolling refetches distant rows.
   const [first] = pages
   if (first && first.jobs.length > LIST_ROWS_MAX) {
     return { pages: [trimPage(first, LIST_ROWS_MAX / 2)], pageParams: data.pageParams.slice(0, 1) }

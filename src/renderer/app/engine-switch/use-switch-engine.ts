@@ -2,7 +2,7 @@ import { useRouter } from '@tanstack/react-router'
 import { openEngine } from '../../api/desktop.ts'
 import { engineOfPage } from '../../api/wire.ts'
 
-/** Matches screens that exist in every engine. From any other screen, the next engine opens its overview. */
+/** Matches screens that exist in every engine. From any other screen, a switch opens the next engine's overview. */
 const PLAIN_SCREEN = /^\/[a-z]*$/
 
 /** Opens another engine, unless the user chooses to keep unsaved changes. */

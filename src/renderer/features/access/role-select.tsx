@@ -5,7 +5,7 @@ import classes from './access.module.css'
 import { describeRole } from './role-words.ts'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
-/** The size and position of the list of roles. It is wide enough for the descriptions, even below a narrow field. */
+/** The list of roles is wide enough for the descriptions, even below a narrow field. */
 const LIST = { width: 350, position: 'bottom-start' } as const
 
 interface RoleSelectProps extends SelectProps {
@@ -16,7 +16,7 @@ interface RoleSelectProps extends SelectProps {
 /** `hasNone` adds an option for no role. */
 export function RoleSelect({ roles, hasNone = false, ...props }: RoleSelectProps) {
   const names = [...(hasNone ? ['none'] : []), ...roles.map(({ name }) => name)]
-  // Whether no option has this value, which is the case for several roles from groups and for a removed role.
+  // Whether the value is not among the options: several roles from groups, or a removed role.
   const isOther = typeof props.value === 'string' && !names.includes(props.value)
   return (
     <Select

@@ -10,7 +10,7 @@ import {
 import { type NodeGroupRole, PROJECT_ROLES, ROLE_PERMISSIONS, roleOf, ROLES, type Role } from '../../../shared/roles.ts'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
-/** Each role allows everything that the previous ones allow. */
+/** Each role allows everything that the previous roles allow. */
 const BUILT_IN: Record<Role, string> = {
   viewer: texts.viewerMay,
   operator: texts.operatorMay,

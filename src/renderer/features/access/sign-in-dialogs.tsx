@@ -111,7 +111,7 @@ export function RecoveryCodesDialog({ codes, onClose }: { codes: string[]; onClo
   )
 }
 
-/** The engine requires the password for changes to how a user logs in. */
+/** The engine requires the password for changes to a user's login methods. */
 export function ConfirmPasswordDialog({
   title,
   act,

@@ -141,7 +141,7 @@ function Expiry({ token: { expiresAtMs } }: { token: AccessToken }) {
 
 const DAY_MS = 86_400_000
 
-/** Rounded to days, so a new token shows its full 90 days. */
+/** Rounded to days, so that a new token shows its full 90 days. */
 const timeLeft = (leftMs: number): string =>
   leftMs < 2 * DAY_MS ? formatAge(leftMs) : `${Math.round(leftMs / DAY_MS)} d`
 

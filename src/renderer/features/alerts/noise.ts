@@ -2,7 +2,7 @@ import type { AlertRuleState } from '../../../shared/contract/index.ts'
 import { ALERT_WATCHES } from '../../../shared/alert-watches.ts'
 import { texts } from '../../../shared/texts/ui/alerts.ts'
 
-/** The number of alerts from which a rule is judged. */
+/** The minimum number of alerts before a rule is judged. */
 const FIRED_MIN = 10
 /** The minimum share of alerts that users act on. A rule with a lower share teaches people to ignore alerts. */
 const ACTED_ON_MIN = 0.2

@@ -15,7 +15,7 @@ export const UNTIL = {
 } as const
 export type Until = keyof typeof UNTIL
 
-/** Text entered for another `repeat` is kept but not sent. */
+/** Text entered for a different `repeat` is kept but not sent. */
 export interface TimeTexts {
   repeat: keyof typeof REPEATS
   until: Until

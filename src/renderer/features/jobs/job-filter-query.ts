@@ -14,7 +14,7 @@ export type FilterSearch = Pick<
   'status' | 'project' | 'spider' | 'node' | 'schedule' | 'user' | 'text' | 'sinceHours'
 >
 
-/** The keys that can stand before the colon. Their aliases are accepted and replaced with them. */
+/** The keys that can precede the colon. Aliases are accepted, too, and are replaced with these keys. */
 export const FILTER_KEYS = ['status', 'project', 'spider', 'node', 'schedule', 'user', 'since'] as const
 export type FilterKey = (typeof FILTER_KEYS)[number]
 

@@ -72,7 +72,7 @@ function waitingText(job: Job): string {
 
 const READ_BYTES = 65_536
 
-/** What the run printed outside its log, loaded on request. The log of a failed run already contains it. */
+/** What the run printed outside its log, loaded on request. The log of a failed run already contains this output. */
 function PrintedOutput({ attempt: { jobId, number } }: { attempt: Attempt }) {
   const { query } = useApi()
   const [isOpen, setOpen] = useState(false)

@@ -73,7 +73,7 @@ export function JobsScreen() {
   const { hasNextPage, refetch } = list
   const isOfAway = search.status?.includes(UNKNOWN_STATUS) === true
   useEffect(() => {
-    // No event reports the jobs of a node that becomes unreachable or responds again.
+    // When a node becomes unreachable or responds again, no event reports its jobs.
     if (isOfAway) void refetch()
   }, [isOfAway, awayOf, refetch])
   const isQueue = search.status?.length === 1 && search.status[0] === 'queued' && !list.isPlaceholderData

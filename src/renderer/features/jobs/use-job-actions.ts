@@ -96,7 +96,7 @@ function jobActions(client: Client, mayGoFirst: boolean) {
       cancelSoon({
         ids: running,
         others: queued.length,
-        // Send the queued jobs too: some of them can have left the queue in the meantime and be running.
+        // Send the queued jobs too, because some of them may have started running in the meantime.
         send: (ids) =>
           send([...queued, ...ids], async (asked) => {
             const isGone = new Set(await gone)

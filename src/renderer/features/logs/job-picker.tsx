@@ -19,7 +19,7 @@ interface JobPickerProps {
   open: readonly JobId[]
 }
 
-/** Jobs that have a log: running ones first, then the newest. Typing searches project, spider and id. */
+/** Jobs that have a log: running jobs first, then the newest. Typing searches project, spider and id. */
 export function JobPicker({ isOpen, onOpenChange, onPick, open }: JobPickerProps) {
   return (
     <Popover

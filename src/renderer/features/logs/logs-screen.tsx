@@ -52,8 +52,8 @@ export function LogsScreen() {
   const names = distinctNames(tabs.open.map((id) => ({ id, name: nameOf(detailOf(id)?.job) })))
   const { isPending: areNodesUnknown } = useQuery(api.query.nodes.list.queryOptions())
   /**
-   * Whether the job is known or could not be loaded. Opening the log earlier, without the attempt, would open
-   * it twice.
+   * Whether the job is known or could not be loaded. Opening the log earlier, without the attempt, would open it
+   * twice.
    */
   const isKnown = (id: JobId) => !areNodesUnknown && (detailOf(id) !== undefined || isUnknown(id))
   const titleOf = (id: JobId) => (isUnknown(id) ? texts.unknownJob : names[tabs.open.indexOf(id)]!)

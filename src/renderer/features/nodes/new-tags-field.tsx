@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { useOwnNodeGroups } from '../../api/use-me.ts'
 import { texts } from '../../../shared/texts/ui/nodes.ts'
 
-/** The initial tags of new nodes: the first node group of a user who may add nodes only there; otherwise none. */
+/** The initial tags of new nodes: the first group of a user who may add nodes only to some groups; otherwise none. */
 export function useNewTags(): [string[], (tags: string[]) => void] {
   const own = useOwnNodeGroups()
   const [chosen, setTags] = useState<string[] | null>(null)

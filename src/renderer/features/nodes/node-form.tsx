@@ -16,7 +16,7 @@ import { texts } from '../../../shared/texts/ui/nodes.ts'
 
 type NodeChange = NodeSettings & Partial<NodeAddress>
 
-/** Sends only the changes. An empty password field keeps the saved one. */
+/** Sends only the changes. An empty password field keeps the saved password. */
 export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
   const { client, query } = useApi()
   const { data: fleet } = useQuery(query.nodes.list.queryOptions())

@@ -4,7 +4,7 @@ import { useApi } from '../../api/api.tsx'
 
 export type Deploy = ReturnType<typeof useDeploy>
 
-/** The engine continues to deploy if the user leaves the screen. */
+/** The engine continues to deploy even if the user leaves the screen. */
 export function useDeploy(project: ProjectName, version: VersionName) {
   const { client } = useApi()
   const [isRunning, setRunning] = useState(false)

@@ -4,7 +4,7 @@ import { useApi } from '../../api/api.tsx'
 import { notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { texts } from '../../../shared/texts/ui/projects.ts'
 
-/** `pin(null)` unpins. The screen changes when the engine has confirmed the change. */
+/** `pin(null)` unpins. The screen changes only after the engine has confirmed the change. */
 export function usePin({ name, settings: { pinnedVersion = null } }: Project) {
   const { client, query } = useApi()
   const { mutate, isPending } = useMutation(

@@ -301,7 +301,7 @@ export function ruleSentence({ project, spider, tag, perNode, max }: Omit<LimitR
 
 const nullIfAll = (pattern: string | null) => (pattern === null || /^\*+$/.test(pattern) ? null : pattern)
 
-/** `3 of 40`. For a rule per node, the highest number on any node. */
+/** `3 of 40`. For a per-node rule, the highest number on any node. */
 export function liveWords({ perNode, max, live }: LimitRule & { live: number }): string {
   return perNode ? texts.liveOfMaxOnBusiestNode(live, max) : texts.liveOfMax(live, max)
 }

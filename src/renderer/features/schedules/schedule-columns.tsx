@@ -38,7 +38,7 @@ function NextMoment({ schedule: { paused, nextAtMs, zone } }: { schedule: Schedu
   )
 }
 
-/** A line never breaks within a field, because the part on the next line could be read as another expression. */
+/** A line never breaks within a field, because the part on the next line could be read as a separate expression. */
 function CronFields({ text }: { text: string }) {
   return text.split(/(?<= )/).map((field, index) => (
     <span key={index} className={classes.field}>

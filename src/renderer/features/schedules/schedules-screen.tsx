@@ -164,7 +164,7 @@ const NewButton = ({ onNew }: { onNew: () => void }) => (
 
 const idOf = ({ id }: Schedule) => id
 
-/** Parses words to search for and a user: `prices user:ann`, `user:"Ann B"`. */
+/** Parses search words and a user: `prices user:ann`, `user:"Ann B"`. */
 export function scheduleFilterOf(text = ''): { text?: string; userId?: string } {
   const [term, quoted, bare] = /(?:^|\s)user:(?:"([^"]+)"|([^\s"]+))(?=\s|$)/.exec(text) ?? []
   const words = term === undefined ? text : text.replace(term, ' ').trim()

@@ -34,7 +34,7 @@ export interface FormState {
 export interface FormOf<Values, Output> extends Fields<Values>, FormState {
   /** The values that would be saved now. null: a field is invalid. */
   readonly output: Output | null
-  /** Starts over with these values, after the previous ones were saved or discarded. */
+  /** Starts over with these values, after the previous values are saved or discarded. */
   restart(values: Values): void
 }
 

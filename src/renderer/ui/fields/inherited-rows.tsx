@@ -11,7 +11,7 @@ interface InheritedRowsProps<Kind extends RowKind> {
   kind: Kind
   inherited: Inherited
   left?: readonly string[]
-  /** Absent: the user cannot omit single values. */
+  /** Absent: the user cannot omit individual values. */
   onLeave?: ((left: string[]) => void) | undefined
 }
 

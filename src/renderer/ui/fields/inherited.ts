@@ -14,13 +14,13 @@ export interface InheritedValue {
   origin: Origin
 }
 
-/** The values that a run inherits from its project and spider. null: not set there. */
+/** The values that a run inherits from its project and spider. null: set in neither. */
 export interface Inherited extends Record<RowKind, InheritedValue[]> {
   priority: { value: number; origin: Origin } | null
   placement: (Placement & { origin: Origin }) | null
 }
 
-/** A spider's defaults apply only if it is the only one chosen. */
+/** A spider's defaults apply only if no other spider is chosen. */
 export function inheritedBy(settings: ProjectSettings | null, spiders: readonly string[]): Inherited {
   const [spider = ''] = spiders.length === 1 ? spiders : []
   const all = (settings && defaultsOf(settings, spider)) ?? NO_DEFAULTS

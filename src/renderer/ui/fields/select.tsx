@@ -96,7 +96,7 @@ export function MultiSelect(props: MultiSelectProps) {
   return <BaseMultiSelect openOnFocus={false} {...props} {...(typed as object)} />
 }
 
-/** The chosen time zone, the local one and UTC come first, then all others. */
+/** The chosen time zone, the local time zone and UTC come first, followed by all others. */
 export function ZoneSelect(props: Omit<SelectProps, 'data'>) {
   const { value = null } = props
   const zones = useMemo(
@@ -116,7 +116,7 @@ export function ZoneSelect(props: Omit<SelectProps, 'data'>) {
 }
 
 /**
- * For a searchable select: Enter chooses the typed option or the only remaining one, and Tab chooses the typed option,
+ * For a searchable select: Enter chooses the typed or the only remaining option, and Tab chooses the typed option,
  * even if it is not highlighted. Returns false if the text is not an option yet.
  */
 function chooseTyped(event: KeyboardEvent<HTMLInputElement>): boolean {

@@ -33,7 +33,7 @@ export interface VirtualTableProps<Row> {
   isStale?: (row: Row) => boolean
   /** Whether j, k, Enter and x work without a click into the table first. At most one table per screen can set this. */
   primary?: boolean
-  /** Enables reordering. Moves the rows `ids` to the place before the row `before`. null: to the end. */
+  /** Enables reordering. Moves the rows `ids` right before the row `before`, or to the end if that is null. */
   onReorder?: ((ids: readonly string[], before: string | null) => void) | undefined
   empty?: ReactNode
   /** The minimum width of rows. A narrower table scrolls sideways. */

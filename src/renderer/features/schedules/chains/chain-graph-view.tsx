@@ -91,7 +91,7 @@ const leftOf = ({ x, y }: GraphSpider): Point => [x, y + SPIDER_HEIGHT / 2]
 const chainLeft = ({ x, y }: GraphChain): Point => [x, y + CHAIN_HEIGHT / 2]
 const chainRight = ({ x, y }: GraphChain): Point => [x + CHAIN_WIDTH, y + CHAIN_HEIGHT / 2]
 
-/** The line leaves a box on the right and enters the next one on the left, even if it leads back. */
+/** The line leaves a box on the right and enters the next box on the left, even if the line leads back. */
 function curve([fromX, fromY]: Point, [toX, toY]: Point): string {
   const bend = toX > fromX ? (toX - fromX) / 2 : 70
   return `M${fromX},${fromY} C${fromX + bend},${fromY} ${toX - bend},${toY} ${toX},${toY}`

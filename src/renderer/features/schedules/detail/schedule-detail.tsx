@@ -192,7 +192,7 @@ function Upcoming({ schedule }: { schedule: Schedule }) {
         changes: clockChangesOf(schedule, nowMs)
       }
     } catch {
-      // This page cannot evaluate the timing. A newer engine can have saved it, with zones or fields that the page does
+      // This page cannot evaluate the timing. A newer engine may have saved it, with zones or fields that the page does
       // not know. Its description is shown above.
       return { occurrences: [], changes: [] }
     }
