@@ -188,7 +188,7 @@ async function writeStandard(bytes: AsyncIterable<Uint8Array>): Promise<void> {
     })
 }
 
-/** Explains write errors. The engine has already explained its read errors. */
+/** Explains write errors. The engine has already explained read errors. */
 function explain(error: unknown, what: string, folder: string): unknown {
   const { code = '', syscall } = error as NodeJS.ErrnoException
   if (error instanceof ScrapdeckError || !['write', 'open', 'fsync', 'rename'].includes(syscall ?? '')) return error

@@ -11,7 +11,7 @@ import type { ClientCommands, Session } from './client/session.ts'
 import { printLine } from './client/output.ts'
 import { safeJson, type Terminal } from './client/terminal.ts'
 
-/** The commands in each file, in the order of the help. A command loads only its own file. */
+/** The commands in each file, in the order in which the help lists them. A command loads only its own file. */
 const FILES: { names: readonly string[]; load: () => Promise<(commands: ClientCommands) => void> }[] = [
   { names: ['deploy'], load: async () => (await import('./commands/deploy.ts')).addDeployCommand },
   { names: ['run'], load: async () => (await import('./commands/run.ts')).addRunCommand },

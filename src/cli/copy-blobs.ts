@@ -44,8 +44,8 @@ function placeOf(text: string, blobsDirectory: string | null): string {
 }
 
 /**
- * Throws if the service on this machine is running and uses one of the places. Does not check data directories, because
- * engines lock them.
+ * Throws if the service on this machine is running and uses one of the two places. Does not check data directories,
+ * because engines lock them.
  */
 async function refuseRunning(
   places: string[],

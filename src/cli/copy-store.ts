@@ -9,7 +9,7 @@ export interface CopyFlags {
   json?: boolean
 }
 
-/** The minimum time between two progress lines, because a table can have thousands of batches. */
+/** The minimum time between two progress lines. A table can have thousands of batches. */
 const REPORTED_EVERY_MS = 1_000
 
 /** Runs `scrapdeck copy-store`. `print` receives lines for people. Throws what copyStore throws. */

@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import { idOfKey, KEY_BYTES, parseEncryptionKeys } from '../engine/runtime/encryption-keys.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 
-/** A `first` key encrypts from now on. A `last` key only decrypts, for the time until all engines have it. */
+/** A `first` key encrypts from now on. A `last` key only decrypts, until all engines have it. */
 export type KeyPlace = 'first' | 'last'
 
 /**

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Only this file knows the paths of the package's files relative to itself. out/service/ is as deep as src/cli/. */
+/** Only this file knows where the package's files are relative to itself. out/service/ is as deep as src/cli/. */
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
 
 export const packagePaths = {

@@ -177,7 +177,7 @@ function blobsOf({ s3, blobsDirectory, plugins }: ServeOptions) {
   return s3 === null && blobsDirectory === null && plugins.length > 0 ? null : { s3, directory: blobsDirectory }
 }
 
-/** The host where other engines reach this one: the address it listens on, or the address that the database sees. */
+/** The host where others reach this engine: the address it listens on, or the address that the database sees. */
 function reachableFrom(bindAddress: string, seenAs: string | null): string {
   const isAny = ['', '0.0.0.0', '::'].includes(bindAddress)
   const address = isAny ? (seenAs ?? '127.0.0.1') : bindAddress

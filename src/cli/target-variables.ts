@@ -40,9 +40,9 @@ export function expandAddress({ text, isOwn }: WrittenValue, environment: Enviro
 }
 
 /**
- * Replaces variables. Returns the value and the variables' names. Unset variables stay unchanged, as in
- * scrapyd-client. `NAME_PASSWORD` belongs to the address in `NAME_URL`. If there is no `NAME_URL`, a variable is used
- * only if the user agreed to it, and Scrapdeck's own variables are never used. Throws UNAUTHORIZED otherwise.
+ * Replaces variables. Returns the value and the variables' names. Unset variables stay unchanged, as in scrapyd-client.
+ * `NAME_PASSWORD` belongs to the address in `NAME_URL`. If there is no `NAME_URL`, a variable is used only if the user
+ * agreed to it, and Scrapdeck's own variables are never used. Throws UNAUTHORIZED for a variable that must not be used.
  */
 export function expandValue(
   { key, text }: WrittenValue,

@@ -70,7 +70,7 @@ export class OptionReader {
     this.listed.push({ section, name, value, from: picked?.from ?? 'default' })
   }
 
-  /** Reads an option of [scrapdeck] and lists its value, or `byDefault` if it is not set. */
+  /** Reads an option in [scrapdeck] and lists its value, or `byDefault` if it is not set. */
   text(name: string, byDefault = ''): ConfiguredValue | null {
     const picked = this.pick('scrapdeck', name)
     this.list('scrapdeck', name, picked?.text ?? byDefault, picked)

@@ -43,14 +43,14 @@ interface More {
   holdsSecret?: boolean
 }
 
-/** Example: `max_proc` of [scrapyd] is SCRAPYD_MAX_PROC; `plugins` of [scrapdeck] is SCRAPDECK_PLUGINS. */
+/** Example: `max_proc` in [scrapyd] is SCRAPYD_MAX_PROC; `plugins` in [scrapdeck] is SCRAPDECK_PLUGINS. */
 function row(section: 'scrapyd' | 'scrapdeck', name: string, more: More = {}): OptionRow {
   const { meaning = HONOURED, flag, before = [], after = [], mayBeDiscovered = false, holdsSecret = false } = more
   const variables = [...before, `${section}_${name}`.toUpperCase(), ...after]
   return { section, name, flag, variables, mayBeDiscovered, holdsSecret, meaning }
 }
 
-/** Example: `host` of [cache] is SCRAPYD_CACHE_HOST. */
+/** Example: `host` in [cache] is SCRAPYD_CACHE_HOST. */
 function subsectionRow(section: 'cache' | 'metrics', name: string, meaning: Meaning = HONOURED): OptionRow {
   const variables = [`SCRAPYD_${section}_${name}`.toUpperCase()]
   return { section, name, variables, mayBeDiscovered: true, meaning }

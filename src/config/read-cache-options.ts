@@ -25,8 +25,8 @@ export function readCacheOptions(options: OptionReader): ServeOptions['cache'] {
 }
 
 /**
- * Reads the Redis of an asynchronous Scrapyd: `redis_url`, or `host`, `port` and `db` of [cache]. An address implies
- * that the backend is Redis. `own`, the value in [scrapdeck], takes precedence.
+ * Reads the Redis address of an asynchronous Scrapyd: `redis_url`, or `host`, `port` and `db` in [cache]. An address
+ * implies that the backend is Redis. `own`, the value in [scrapdeck], takes precedence.
  */
 function readOtherCache(options: OptionReader, own: ConfiguredValue | null): ConfiguredValue | null {
   const pick = (section: 'scrapyd' | 'cache') => (name: string) => ({

@@ -42,7 +42,7 @@ export interface ServeOptions {
   encryption: EncryptionOptions | null
   /** Identifies this engine among those on the same database; null: the host name and the port. */
   engineName: string | null
-  /** Where other engines reach this one; null: derived from the address it listens on. */
+  /** Where other engines reach this engine; null: derived from its listening address. */
   engineAddress: string | null
   s3: S3Options | null
   /** An absolute path; null: not in a shared directory. If `s3` is null too, blobs are in the data directory. */
@@ -58,7 +58,7 @@ export interface ServeOptions {
   crawlCacheSeconds: number
   /** `days`: how long the audit log is kept; 0: forever. */
   audit: { days: number; syslog: SyslogAddress | null }
-  /** Laid out like Scrapyd's. undefined: in the data directory; null: not written. */
+  /** Laid out like Scrapyd's directories. undefined: in the data directory; null: not written. */
   directories: {
     eggs?: string
     logs?: string | null

@@ -17,7 +17,7 @@ export const ALERTS_MAX = 100
 /** The minimum time between two reads of the state. */
 const READ_EVERY_MS = 1_000
 const AGAIN_MS = 5_000
-/** The maximum number of pages of notices per read, because another engine could always claim to have more. */
+/** The maximum number of pages of notices per read. Another engine could claim forever to have more. */
 const PAGES_AT_ONCE = 20
 
 /**

@@ -19,7 +19,7 @@ export interface Notifications {
 }
 
 /**
- * The maximum number of notifications to keep a reference to. Clicks work only on these, and the system keeps
+ * The maximum number of notifications to keep references to. Clicks work only on these, and the system keeps
  * notifications for a long time.
  */
 const KEPT_MAX = 100

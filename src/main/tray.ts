@@ -11,7 +11,7 @@ export interface TrayActions {
 
 export interface FleetTray {
   show(figures: Figures): void
-  /** `view` is the list of this engine's alerts. `name` is null for the engine of this app. */
+  /** `view` is the list of the engine's alerts. `name` is null for the engine of this app. */
   showAlerts(alerts: { view: string; name: string | null; count: number }): void
   close(): void
 }

@@ -62,7 +62,7 @@ export function addConnectionOptions(command: Command): Command {
 
 /**
  * Tries the flags, then the variables, then the service on this machine. Sends credentials from variables only to
- * SCRAPDECK_URL, and credentials from a data directory only to its running service. Rejects with an explanation.
+ * SCRAPDECK_URL, and credentials from a data directory only to the service running there. Rejects with an explanation.
  */
 export function findAddress(
   flags: ConnectionFlags,
@@ -278,7 +278,7 @@ async function* explainBreaks(events: AsyncIterable<unknown>, there: Address): A
   }
 }
 
-/** Throws if the response comes from something else, such as a Scrapyd, a login page or a proxy. */
+/** Throws if the response is not from Scrapdeck, but for example from a Scrapyd, a login page or a proxy. */
 function checkAnswer({ status, type, text }: Answer, address: Address): void {
   const { url } = address
   if (status >= 200 && status < 300 && !type.includes('html')) return

@@ -18,7 +18,7 @@ export interface ClientCommands {
     usage: string,
     description: string,
     configure?: (command: Command) => Command,
-    /** If true, the group's name alone runs this command. */
+    /** `isDefault`: the group's name alone runs this command. */
     options?: { isDefault?: boolean }
   ): <Options>(act: Act<Options & ConnectionFlags>) => Command
   /** Adds a command with subcommands. The returned function adds a subcommand. */

@@ -42,7 +42,7 @@ export function withoutSteering(text: string): string {
   return clean.replace(/^.*\x1b.*$/gm, '$&\x1b[0m')
 }
 
-/** Removes all control characters, and colours too, because colours can hide text. For everything except logs. */
+/** For everything except logs. Removes colours too, because colours can hide text. */
 export function withoutControls(text: string): string {
   return text.replace(STEERING, '')
 }

@@ -8,12 +8,12 @@ import { whyOf } from './why.ts'
 
 const WAIT_MS = 1_000
 const MOST_MISSED = 120
-/** How often to print an unchanged reason again, so that a captured log shows that the command is still waiting. */
+/** The interval for printing an unchanged reason again, so that a captured log shows that the command still waits. */
 const REPEAT_MS = 60_000
 
 /**
- * Waits until the jobs have ended and prints each one. Meanwhile, prints on standard error why jobs wait. Ends with
- * badOutcome unless all jobs succeeded, or with timedOut.
+ * Waits until all jobs have ended, and prints each job when it ends. Meanwhile, prints on standard error why jobs wait.
+ * Ends with badOutcome unless all jobs succeeded, or with timedOut.
  */
 export async function waitForJobs(
   session: Session,

@@ -94,7 +94,7 @@ function addUsers(add: ClientCommands['add'], nowMs: () => number): void {
       const reset = secondFactor ? null : await client.secondFactors.reset({ id })
       const changes = { ...rights, enabled, ...(password !== null && { password }) }
       const answer = isUnchanged ? (reset ?? { user: before }) : await client.users.update({ id, ...changes })
-      // Revoke the tokens last, because a session that was still open could have created another token.
+      // Revoke the tokens after the sessions have ended, because an open session could create new tokens.
       const tokens = revokeTokens || password !== null ? await tokensOf(client, id) : []
       if (revokeTokens) for (const token of tokens) await client.tokens.revoke({ id: token.id })
       print(answer, ({ user }) => {
@@ -197,7 +197,7 @@ function addSessions(add: ClientCommands['add'], nowMs: () => number): void {
   })
 }
 
-/** How many digits of an id are shown. A whole id is too long to type. */
+/** The number of id digits to show. A whole id is too long to type. */
 const SHOWN_OF_ID = 12
 
 function listedSessions(sessions: Session[], nowMs: number): string {

@@ -104,7 +104,7 @@ interface SilenceFlags {
 
 const ID_LENGTH = 32
 const ID_START_MIN = 6
-/** The maximum number of alerts in one list, as limited by the engine. */
+/** The engine's limit for the number of alerts in one list. */
 const LISTED_MAX = 500
 
 export function addAlertCommands({ group }: ClientCommands): void {
@@ -206,7 +206,7 @@ export function addAlertCommands({ group }: ClientCommands): void {
   )(async ({ client, print }, texts) => {
     const isWhole = texts.every((text) => text.length === ID_LENGTH)
     const silences = isWhole ? [] : (await client.alertSilences.list()).silences
-    // Pass on an unknown id, because the silence may already have ended, which the engine reports.
+    // Pass on an unknown id: its silence may have ended, and the engine then says so.
     const ids = texts.map((text) => pickById(silences, text, ID_START_MIN)?.id ?? text)
     const [id] = ids
     if (ids.length === 1) print(await client.alertSilences.remove({ id: id as never }), () => 'The silence has ended.')

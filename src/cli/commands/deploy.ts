@@ -198,7 +198,7 @@ function withoutCredentials(text: string): string {
   return url === null || `${url.username}${url.password}` === '' ? maskCredentials(text) : baseOf(url)
 }
 
-/** Replaces `GIT` and `HG` like scrapyd-deploy with a description of the commit and the branch. */
+/** Like scrapyd-deploy, replaces `GIT` and `HG` with a description of the commit and the branch. */
 async function resolveVersion(wanted: string, directory: string): Promise<string> {
   const ask = async (program: string, words: string[]) => (await run(program, words, { cwd: directory })).stdout.trim()
   try {

@@ -336,7 +336,7 @@ async function addNode(
 ): Promise<void> {
   const address = { url, ...connectionOf(options, terminal) }
   const found = await client.nodes.probe(address)
-  // `add` itself rejects a known address and names the node.
+  // `add` itself rejects a known address and names the node that has it.
   if (found.health !== 'up' && found.duplicateOf === null && !options.force) {
     throw unusable(found, 'was not added', options)
   }

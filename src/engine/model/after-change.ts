@@ -89,7 +89,7 @@ export function afterChange<Facts extends JobFacts>(
 
 /**
  * Whether `found_again` can revive an ended attempt. Its job must be queued, neither started again nor cancelled, and
- * no other run with its overlap key may be live.
+ * no other run with the same overlap key may be live.
  */
 export function mayRevive(
   job: Pick<JobFacts, 'state' | 'attemptCount' | 'cancelAskedAtMs'>,

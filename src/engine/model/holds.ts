@@ -38,8 +38,8 @@ export function nextOfEachLane<Held extends { lane: string }>(held: readonly Hel
 }
 
 /**
- * Jobs with the same key (project, spider and arguments) never run at the same time if overlap is forbidden. Ignores
- * settings, and the values of secret arguments, because each encryption produces a different ciphertext.
+ * Jobs with the same key (project, spider and arguments) never run at the same time if overlap is forbidden. The key
+ * excludes settings, and also the values of secret arguments, because each encryption produces a different ciphertext.
  */
 export function overlapKey({
   project,

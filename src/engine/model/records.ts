@@ -167,7 +167,7 @@ export interface StoredNode {
 export interface StoredSchedule {
   id: ScheduleId
   revision: number
-  /** Secret values in its templates are encrypted. */
+  /** Secret values in the templates are encrypted. */
   settings: ScheduleSettings
   paused: boolean
   pauseNote: string | null
@@ -233,8 +233,8 @@ export interface NewFiring extends Omit<Firing, Derived> {
 export interface StoredBackfill extends Omit<Backfill, 'ended'> {
   revision: number
   /**
-   * Whether the user who requested it can use priorities above 0. Stored, because later jobs of the backfill have no
-   * user.
+   * Whether the user who requested the backfill can use priorities above 0. Stored, because later jobs of the backfill
+   * have no user.
    */
   mayGoFirst: boolean
 }
@@ -337,7 +337,7 @@ export interface StoredAuthenticator {
   userId: UserId
   sealedSecret: SealedText
   createdAtMs: number
-  /** Time step of the last accepted code. This code and earlier ones are refused. */
+  /** The time step of the last accepted code. This code and earlier codes are refused. */
   usedStep: number
   recoveryHashes: string[]
 }
@@ -359,7 +359,7 @@ export interface StoredPasskey {
 
 export interface StoredChain {
   id: ChainId
-  /** Secret values in its template are encrypted. */
+  /** Secret values in the template are encrypted. */
   settings: ChainSettings
   createdAtMs: number
   firedCount: number
@@ -393,7 +393,7 @@ export interface NewWebhook {
   sealedSecret: SealedText | null
   sealedOldSecret: SealedText | null
   oldSecretUntilMs: number | null
-  /** Channels stored by an older version lack this field's newer parts. */
+  /** Channels stored by an older version lack the newer fields of this object. */
   channel?: {
     target: AlertTarget
     quiet: QuietHours | null
@@ -512,7 +512,7 @@ export interface DeliveryTry {
   isGone?: boolean
 }
 
-/** `scope`: the credential that the key belongs to. `begunBy`: the engine run that claimed the key. */
+/** `scope`: the credential that the key belongs to. `begunBy`: the engine process that claimed the key. */
 export interface AnswerClaim {
   scope: string
   key: string
@@ -686,7 +686,7 @@ export interface RetentionBounds {
   projects: ReadonlyMap<ProjectName, ProjectBounds>
 }
 
-/** Progress of a pass over the ended jobs, with counts of the jobs kept so far. If lost, the pass starts again. */
+/** A pass over the ended jobs, with counts of the jobs kept so far. If this record is lost, the pass starts again. */
 export interface RetentionPass {
   after: { endedAtMs: number; id: string }
   /** Keys: project and spider, separated by a null character. */
@@ -776,7 +776,7 @@ export interface RunErrorRow {
 export interface RunReading {
   jobId: JobId
   attemptNumber: AttemptNumber
-  /** JSON (log-parser/stored-figures.ts); null: not written this time. */
+  /** JSON (log-parser/stored-figures.ts); null: keep the stored figures. */
   figures: string | null
   errors: RunErrorRow[]
 }

@@ -1,5 +1,5 @@
 /**
- * Decides which ended jobs and logs retention deletes. The store only walks its jobs from the oldest end and calls
+ * Decides which ended jobs and logs retention deletes. The store only walks its jobs in order of their ends and calls
  * `judgeRetention` for each. A verdict depends only on jobs that ended later, so passes can stop anywhere and repeat.
  */
 

@@ -3,7 +3,7 @@ const SETTINGS = {
   paused: 'boolean',
   /** The local node's slots in the configuration file when it was last read. */
   'local.configuredSlots': 'number',
-  /** If several engines share the database: the engine whose local node has the runs, or had the last ones. */
+  /** If several engines share the database: the engine whose local node has runs or was the last to have any. */
   'local.engine': 'string',
   /** Also written beside shared blobs, so that no other store claims them and deletes blobs that it does not know. */
   'blobs.owner': 'string',
@@ -15,7 +15,7 @@ const SETTINGS = {
   /** Random. Separates this database's responses from others in a shared cache. */
   'cache.identity': 'number',
   'audit.syslogSeq': 'number',
-  /** Sessions that started earlier are invalid, the owner's too, even if an engine still lists them. */
+  /** Sessions that started earlier are invalid, including the owner's, even if an engine still lists them. */
   'sessions.sinceMs': 'number',
   /** Encrypted. Signs the links from which pods fetch eggs. */
   'kubernetes.linkKey': 'string'

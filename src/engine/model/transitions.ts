@@ -32,9 +32,9 @@ const RUNS: JobRule = { from: ['starting', 'running'], to: ['running'] }
 const ENDS_OR_GOES_BACK: JobRule = { from: ['starting', 'running'], to: ['ended', 'queued'] }
 
 /**
- * Every change of an attempt, by the kind of its timeline entry: allowed source states, target states, and the
- * effect on the job. The store and `LiveAttempts` (dispatch/live-attempts.ts) assert it for each change. The
- * simulation's checker validates every timeline against it.
+ * Every attempt change, by the kind of its timeline entry: allowed source states, target states, and the effect on the
+ * job. The store and `LiveAttempts` (dispatch/live-attempts.ts) check each change against this table, and the
+ * simulation's checker checks every timeline.
  *
  * sending --accepted--> accepted --running--> running --finishing--> finishing
  * |                   ^     |              |     ^                  (states in between can be skipped)

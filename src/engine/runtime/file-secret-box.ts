@@ -13,7 +13,7 @@ const FORM = 'v1.'
 const KEY_TEXT = new RegExp(`^[0-9a-fA-F]{${KEY_BYTES * 2}}$`)
 
 export interface FileSecretBox extends SecretBox {
-  /** Derives another secret, which does not reveal the key. Everyone with this key derives the same secret. */
+  /** Derives another secret, which does not reveal the key. The same key and purpose always give the same secret. */
   deriveSecret(purpose: string): string
 }
 

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { freemem, totalmem } from 'node:os'
 import { dirname, join } from 'node:path'
 
-/** Memory that this process and its children can still use, and their total, in bytes. */
+/** The memory that this process and its children can still use, and the total memory, in bytes. */
 export interface FreeMemory {
   freeBytes: number
   totalBytes: number

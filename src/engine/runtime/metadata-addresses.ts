@@ -13,7 +13,7 @@ const NETWORKS_V4 = [
 ] as const
 const NETWORKS_V6 = [
   ['fe80::', 10],
-  // Amazon (instance metadata, Pod Identity of EKS, and its other local services), Google.
+  // Amazon (instance metadata, EKS Pod Identity and other local services), Google.
   ['fd00:ec2::', 32],
   ['fd20:ce::254', 128]
 ] as const

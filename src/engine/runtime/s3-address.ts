@@ -2,7 +2,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/storage.ts'
 import type { Sentence } from '../../shared/texts/sentence.ts'
 
-/** Contains no secrets, because these come from the environment or a file. */
+/** Contains no secrets, which come from the environment or a file. */
 export interface S3Address {
   bucket: string
   /** Precedes the name of each object. Empty, or ends with a slash. */

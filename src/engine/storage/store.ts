@@ -185,8 +185,8 @@ export interface ClaimStore {
    * The first half of sending. For each start whose job is still queued and whose number is the next, creates the
    * attempt as `sending` and moves the job to `starting`. Omits starts that lost a race: the job was cancelled, held,
    * or expired at the entry's time, or is now held because a job with the same overlap key is live. Send the attempt's
-   * `jobid`, which differs from the requested jobid if the node already had that one in this project. Nothing between
-   * the claim and its result may fail, or the caller would not know of live jobs.
+   * `jobid`, which differs from the requested jobid if the node already had it in this project. Nothing between the
+   * claim and its result may fail, or the caller would not know of live jobs.
    */
   beginAttempts(starts: AttemptStart[]): Promise<BegunAttempt[]>
 }
@@ -284,7 +284,7 @@ export interface ErrorGroupPage {
 /** Groups of errors that runs logged. `recordReadings` writes them. */
 export interface ErrorStore {
   listErrorGroups(filter: ErrorGroupFilter, page: ErrorGroupPage): Promise<StoredErrorGroup[]>
-  /** Includes the newest occurrences, and the spiders, versions and nodes that log the error most. */
+  /** Includes the newest occurrences, and the spiders, versions and nodes that log the error most often. */
   getErrorGroup(id: ErrorGroupId, sinceMs: number): Promise<StoredErrorGroupDetail | null>
   projectsOfErrorGroups(ids: ErrorGroupId[]): Promise<{ id: ErrorGroupId; project: ProjectName }[]>
   /** `attemptNumber` null: all attempts. */
@@ -472,7 +472,7 @@ export interface WebhookReader {
 }
 
 export interface WebhookStore extends WebhookReader {
-  /** After this, the transaction that causes an event also writes the webhook's delivery. */
+  /** From then on, the transaction that causes an event also writes the webhook's delivery. */
   putWebhook(webhook: NewWebhook): Promise<void>
   /** Also deletes the webhook's deliveries. Returns false if the webhook did not exist. */
   deleteWebhook(id: WebhookId): Promise<boolean>
@@ -500,7 +500,7 @@ export interface DeliveryStore extends DueDeliveryStore {
   ): Promise<StoredDelivery[]>
   /** The id of the newest delivery of these webhooks; null: there is none. */
   findNewestDelivery(webhookIds: readonly WebhookId[]): Promise<string | null>
-  /** Deliveries of these webhooks after this id, oldest first; null: from the first one. */
+  /** Deliveries of these webhooks after this id, oldest first; null: all deliveries. */
   listDeliveriesAfter(webhookIds: readonly WebhookId[], after: string | null, limit: number): Promise<StoredDelivery[]>
   /** Makes ended deliveries due again with fresh attempts; without ids, all dead ones. Returns their number. */
   replayDeliveries(webhookId: WebhookId, ids: string[], nowMs: number): Promise<number>
@@ -595,7 +595,7 @@ export interface DigestStore {
   deleteDigests(channelIds: AlertChannelId[]): Promise<void>
 }
 
-/** Users, groups, roles and tokens. There are few, so all are kept in memory (engine/access). */
+/** Users, groups, roles and tokens. They are few, so all are kept in memory (engine/access). */
 export interface AccessStore {
   listUsers(): Promise<StoredUser[]>
   putUser(user: StoredUser): Promise<void>
@@ -614,7 +614,7 @@ export interface AccessStore {
   recordAccess(users: UserId[], tokens: AccessTokenId[], atMs: number): Promise<void>
 }
 
-/** Second factors and passkeys. There are few, so all are kept in memory (engine/access/second-factor). */
+/** Second factors and passkeys. They are few, so all are kept in memory (engine/access/second-factor). */
 export interface SecondFactorStore {
   listAuthenticators(): Promise<StoredAuthenticator[]>
   putAuthenticator(authenticator: StoredAuthenticator): Promise<void>
@@ -646,8 +646,8 @@ export interface AuditStore {
   /** Appends an entry for an operation that wrote nothing to the store. */
   appendAudit(record: NewAuditRecord): Promise<void>
   /**
-   * Newest first, starting before `before`. An empty page is not necessarily the last: each scans a limited number
-   * of entries.
+   * Newest first, starting before `before`. An empty page is not necessarily the last, because each page scans a
+   * limited number of entries.
    */
   pageAudit(
     filter: AuditFilter,
@@ -674,8 +674,8 @@ export interface RetentionStore {
 /** Retention of ended jobs, with their attempts, timelines and archived logs. */
 export interface JobRetentionStore {
   /**
-   * Performs one step of a pass over the ended jobs, oldest end first. Deletes the due jobs (model/retention.ts) and
-   * all that belongs to them. `listDeletedLogs` then lists the blobs of the deleted logs.
+   * Performs one step of a pass over the ended jobs, in order of their ends. Deletes the due jobs (model/retention.ts)
+   * and all that belongs to them. `listDeletedLogs` then lists the blobs of the deleted logs.
    */
   applyRetention(pass: RetentionPass, bounds: RetentionBounds, limit: RetentionLimit): Promise<RetentionStep>
   /** Like applyRetention, but deletes nothing. */

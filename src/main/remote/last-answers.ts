@@ -32,7 +32,7 @@ interface Kept {
 const serializer = new StandardRPCSerializer(new StandardRPCJsonSerializer())
 
 /**
- * The last responses of an engine, which the UI shows while the engine does not respond, also after a restart. Each is
+ * The last responses of an engine, which the UI shows while the engine does not respond, even after a restart. Each is
  * a file with the bytes that the engine sent, in a directory that only this user can read. Files are written after
  * changes and decoded on request, so nothing blocks the event loop.
  */

@@ -178,7 +178,7 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
             sentence('desktop.credentials_for_another_address', { url: stored.url, newUrl: url })
           )
         }
-        // A new name or colour needs no connection. A rejected certificate is shown again, so the user can trust it.
+        // A new name or colour needs no connection. After a rejected certificate, connect to show it to the user again.
         const mustConnect =
           trusted !== null || engine.describe().problem?.code.startsWith('ENGINE_CERTIFICATE') === true
         const credentials = entered ?? (mustConnect ? await engine.openCredentials() : null)

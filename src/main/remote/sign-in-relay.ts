@@ -82,7 +82,7 @@ const POLICY =
 /**
  * Listens on loopback and sends the browser's requests over `connection`, which checks the SSH host and a pinned
  * certificate. Requests have the engine's own host, because the engine's check against DNS rebinding requires that.
- * Accepts only the browser that opened the entrance. Holds the engine's session cookie, and logs out when it is closed.
+ * Accepts only the browser that opened the entrance. Holds the engine's session cookie, and logs out when closed.
  */
 export async function openSignInRelay({ name, inner, connection }: RelayOptions): Promise<SignInRelay> {
   const secret = randomBytes(32).toString('base64url')

@@ -44,7 +44,7 @@ export interface Target extends Side {
 
 /** The name of every unfinished store contains this. The name of a finished store never does. */
 export const COPYING = 'copying'
-/** The table in an unfinished store that records its source. */
+/** In an unfinished store: the table that records the source. */
 export const COPY_OF = 'store_copy'
 
 export const quoted = (name: string): string => `"${name}"`

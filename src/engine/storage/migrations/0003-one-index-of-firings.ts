@@ -1,6 +1,6 @@
 /**
- * Removes a small index of new firings. While the store was idle, firings moved from it to the index by schedule. With
- * a million firings, this made a commit of a thousand only 20 to 70 ms faster, which no user notices.
+ * Removes a small index of new firings, from which firings moved to the index by schedule while the store was idle.
+ * With a million firings, it made a commit of a thousand firings only 20 to 70 ms faster, which no user notices.
  */
 export const oneIndexOfFirings = /* sql */ `
 DROP INDEX firings_new;

@@ -3,7 +3,7 @@ import type { Cell, ManySql } from '../sql/database.ts'
 export const TYPES = { TEXT: 'text', INTEGER: 'bigint', REAL: 'double precision', BLOB: 'bytea' } as const
 
 /**
- * A condition that is true for each row. The planner estimates that few rows meet it, so it looks them up by key
+ * A condition that is true for each row. The planner estimates that few rows meet it, so the plan looks them up by key
  * instead of scanning the table.
  */
 const FEW = 'c0 IS NOT DISTINCT FROM c0'

@@ -10,8 +10,8 @@ export const MIGRATIONS: Migrations = {
 }
 
 /**
- * Migrates in one transaction, while no other engine writes. Throws DATA_FROM_NEWER_VERSION or DATA_TOO_OLD without
- * any change.
+ * Migrates in one transaction, while no other engine writes. Throws DATA_FROM_NEWER_VERSION or DATA_TOO_OLD, and then
+ * changes nothing.
  */
 export function migrate(
   connection: Connection,

@@ -25,7 +25,7 @@ export function connectTo({ url, schema, lease }: PostgresAddress): Connection {
     answerSeconds: ANSWER_SECONDS,
     setUp: [
       `SET search_path TO "${schema}"`,
-      // Invariant I1 requires this, whatever the setting of the database.
+      // Invariant I1 requires this, whatever the database's setting.
       'SET synchronous_commit TO on',
       `SET statement_timeout TO '${STATEMENT_SECONDS}s'`,
       `SET idle_in_transaction_session_timeout TO '${IDLE_IN_TRANSACTION_SECONDS}s'`,
@@ -44,7 +44,7 @@ export function connectTo({ url, schema, lease }: PostgresAddress): Connection {
 }
 
 /**
- * Throws DATABASE_UNUSABLE, DATA_FROM_NEWER_VERSION or DATA_TOO_OLD without any change. Never closes a given
+ * Throws DATABASE_UNUSABLE, DATA_FROM_NEWER_VERSION or DATA_TOO_OLD, and then changes nothing. Never closes a given
  * `connection`. If none is given, opens one, which `close` ends.
  */
 export function openPostgresDriver(

@@ -11,8 +11,8 @@ export type ChangeLog = ReturnType<typeof createChangeLog>
 const JOBS_LOGGED_ONE_BY_ONE_MAX = 200
 
 /**
- * Each change gets a higher position than all changes before it and is logged in its own transaction. `flush` writes
- * the jobs and lanes that a write has collected; `discard` drops those of a failed write.
+ * Each change gets a higher position than all changes before it and is logged in the transaction that makes it. `flush`
+ * writes the jobs and lanes that a write has collected; `discard` drops those of a failed write.
  */
 export function createChangeLog(database: Database) {
   const sql = database.fragments

@@ -65,7 +65,7 @@ export interface CountedRow {
 export type Counters = ReturnType<typeof createCounters>
 
 /**
- * Every writer of a job passes its counted fields before and after. `flush` writes the summed differences in the
+ * Every writer of a job passes the job's counted fields before and after. `flush` writes the summed differences in the
  * transaction. The conformance suite recounts after every test, to catch a writer that omits this.
  */
 export function createCounters(database: Database, changes: ChangeLog) {
@@ -142,7 +142,7 @@ export function createCounters(database: Database, changes: ChangeLog) {
 /** The states of jobs that have not ended. Each is also a status. */
 export const LIVE_JOB_STATES: ReadonlySet<string> = new Set(['queued', 'starting', 'running'])
 
-/** Ended jobs are counted per stretch of the time in their ids. A stretch is about 37 hours long. */
+/** Ended jobs are counted per stretch of time, according to their ids. A stretch is about 37 hours long. */
 export const STRETCH_MS = 2 ** 27
 
 export function stretchOf(id: string): string {

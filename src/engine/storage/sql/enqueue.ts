@@ -52,8 +52,8 @@ const PLAIN_COLUMNS: Columns = {
 }
 
 /**
- * The maximum number of jobs per insert. They are about 100 kB of text, because values that the jobs of a request have
- * in common are sent only once.
+ * The maximum number of jobs per insert, about 100 kB of text, because values that the jobs of a request have in common
+ * are sent only once.
  */
 const INSERTED_AT_ONCE_MAX = 2_000
 

@@ -20,7 +20,7 @@ import type { Outbox } from './outbox.ts'
 export const COUNTED = 'id, project, spider, status, node_id, hold, lane'
 export const HOLDABLE = 'not_before_ms AS "notBeforeMs", overlap_key AS "overlapKey", attempt_count AS "attemptCount"'
 
-/** How many jobs to examine per overlap key. Lanes whose first job is further back are released by a later end. */
+/** The number of jobs to examine per overlap key. A later end releases lanes whose first job is further back. */
 const OVERLAPPING_LOOKED_AT_MAX = 100
 
 /**

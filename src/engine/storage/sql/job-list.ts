@@ -23,7 +23,7 @@ const SCANNED_PER_WANTED = 4
  * All walks together first fetch this many ids per requested job. Continuing a walk costs more than fetching too much.
  */
 const FETCHED_PER_WANTED = 3
-/** The literals of the index jobs_ended_badly: SQLite uses a partial index only for the same literals. */
+/** The literals in the index jobs_ended_badly. SQLite uses a partial index only for queries with the same literals. */
 const ENDED_BADLY: ReadonlySet<JobStatus> = new Set(['failed', 'cancelled', 'lost'])
 const LIVE_STATUSES = JOB_STATUSES.filter((status) => LIVE_JOB_STATES.has(status))
 const ENDED_STATUSES = JOB_STATUSES.filter((status) => !LIVE_JOB_STATES.has(status))
@@ -33,7 +33,7 @@ const FACET_LIMIT = 500
 const ID_TIME_MARGIN_MS = 60_000
 /** Greater than every job id, because ids are hexadecimal. The page before it is the newest. */
 const AFTER_EVERY_ID = 'g'
-/** The shortest id prefix to search for: shorter ones match all jobs of several minutes or more. */
+/** The shortest id prefix to search for: shorter prefixes match all jobs of several minutes or more. */
 const ID_PREFIX_MIN = 10
 /** The maximum number of examined jobs whose ids start with the text. The limit for client jobids is the same. */
 const NAMED_MAX = 10_000
@@ -151,8 +151,8 @@ interface NamedRow extends Kind {
 }
 
 /**
- * The counters have one row per kind of job and show which kinds match a filter. A page merges one index walk per
- * kind, newest first, so its cost depends on the number of kinds, not of jobs.
+ * The counters have one row per kind of job and show which kinds match a filter. A page merges one index walk per kind,
+ * newest first, so its cost depends on the number of kinds, not on the number of jobs.
  */
 export function createJobList(database: Database) {
   const { fragments } = database
@@ -352,7 +352,7 @@ export function createJobList(database: Database) {
 
   /**
    * Counts the jobs before or after `sinceMs`, whichever are fewer. Live jobs are counted by index. Ended jobs are
-   * counted per stretch, and by index between the time and the nearest edge of a stretch.
+   * counted per stretch, and by index between `sinceMs` and the nearest edge of a stretch.
    */
   function kindsSince(kinds: CountedKind[], filter: JobFilter, sinceMs: number): CountedKind[] {
     const low = idAt(sinceMs - ID_TIME_MARGIN_MS)
@@ -363,7 +363,7 @@ export function createJobList(database: Database) {
       for (const kind of more) counts.set(keyOf(kind), (counts.get(keyOf(kind)) ?? 0) + sign * kind.count)
     }
     add((isOlderLess ? endedBefore : endedFrom).all(edge), 1)
-    // The jobs between the time and the edge, which the stretches omit or wrongly include.
+    // The jobs between `sinceMs` and the edge, which the stretches omit or wrongly include.
     const between: [string, string] = low < edge ? [low, edge] : [edge, low]
     add(countInRange(kinds, filter, ENDED_STATUSES, between), low < edge === isOlderLess ? -1 : 1)
     add(countInRange(kinds, filter, LIVE_STATUSES, isOlderLess ? ['', low] : [low, AFTER_EVERY_ID]), 1)
@@ -371,7 +371,7 @@ export function createJobList(database: Database) {
       const count = counts.get(keyOf(kind)) ?? 0
       return { ...kind, count: isOlderLess ? kind.count - count : count }
     })
-    // Subtract jobs that were queued before the time, although their ids are within the margin.
+    // Subtract jobs that were queued before `sinceMs`, although their ids are within the margin.
     const isKind = fits({ ...filter, sinceMs: undefined }, conditionsOfText(filter.text))
     const early = justBefore.all(low, idAt(Math.ceil(sinceMs)), sinceMs)
     for (const kind of early) if (isKind(kind as NamedRow)) counted.push({ ...kind, count: -1 })

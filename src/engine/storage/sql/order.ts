@@ -10,9 +10,7 @@ import type { NewJob } from '../../model/records.ts'
 import { PUT_DEDUPE_KEY } from './table.ts'
 
 export const orderSql = (sql: Fragments) => ({
-  /**
-   * The highest rank below `:rank` in the priority. Searches held jobs in their own index, and other jobs lane by lane.
-   */
+  /** The highest rank below `:rank` with this priority. Searches held jobs in an index, and other jobs lane by lane. */
   before: `SELECT max(rank) FROM (
       SELECT max(rank) AS rank FROM jobs
         WHERE state = 'queued' AND hold IS NOT NULL AND priority = :priority AND rank < :rank
@@ -37,8 +35,8 @@ interface Dependencies extends JobWriting {
 }
 
 /**
- * Ranks are fractions, so that two ranks nearly always have another one between them. At either end, ranks continue
- * from the last one issued (`queue_ends`), so none is issued twice.
+ * Ranks are fractions, so that another rank nearly always fits between two ranks. At either end, ranks continue from
+ * the last rank issued (`queue_ends`), so none is issued twice.
  */
 export function createOrder({ database, changes, timeline, counters, holds }: Dependencies) {
   const queued = database.prepare<[string], QueuedRow>(
@@ -88,7 +86,7 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
   }
 
   function moveBefore(rows: QueuedRow[], before: QueuedRow): void {
-    // Move the jobs out of the way first, so that none of them becomes its own neighbor.
+    // Move the jobs out of the way first, so that none of them becomes its own neighbour.
     let aside = ranksAtBack(rows.length)
     for (const row of rows) {
       aside += 1
@@ -106,7 +104,7 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
     return isAscending ? ranks : null
   }
 
-  /** Renumbers all jobs of the priority with gaps, because no number is left between two neighbors. */
+  /** Renumbers all jobs with this priority with gaps, because no number is left between two neighbours. */
   function ranksAfterRenumbering({ id, priority }: QueuedRow, count: number): number[] {
     const number = countOf.pluck().get(priority) as number
     renumber.run({ priority, start: ranksAtBack(number) })

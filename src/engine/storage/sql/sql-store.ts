@@ -377,7 +377,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     return write(work, { isJoined: true, ahead })
   }
 
-  /** Flushes the attempts first, because other calls in the same write can read what attempts have written. */
+  /** Writes pending attempt changes first, because `work` can read them in the same write. */
   function afterAttempts<T>(work: () => T): T {
     attempts.flush()
     return work()

@@ -31,7 +31,7 @@ export function requireOwn(database: Database): void {
 
 /**
  * Migrates in one transaction, so that an older Scrapdeck can still open the database if this fails. Throws
- * DATA_FROM_NEWER_VERSION, DATA_TOO_OLD or DATA_DIRECTORY_UNUSABLE without any change.
+ * DATA_FROM_NEWER_VERSION, DATA_TOO_OLD or DATA_DIRECTORY_UNUSABLE, and then changes nothing.
  */
 export function migrate(database: Database, migrations = MIGRATIONS): void {
   const present = database.pragma('user_version', { simple: true }) as number

@@ -12,7 +12,7 @@ export interface RowStore extends Store {
 
 export type Verb = Exclude<keyof RowStore, 'onChange' | 'onQueueChange' | 'withAudit'>
 
-/** The first message to a thread. With PostgreSQL, `path` only locates the lock beside it. */
+/** The first message to a thread. With PostgreSQL, only the lock beside `path` is used. */
 export interface ToOpen {
   path: string
   postgres: PostgresAddress | null

@@ -27,7 +27,7 @@ import {
 const PATIENT = new Set<Verb>(['applyChanges', 'markLogArchived', 'recordReadings'])
 const PATIENCE_MS = 5
 /**
- * The delay while calls keep arriving. Longer, because each commit rewrites the same pages (counters, ends of logs).
+ * Longer than PATIENCE_MS, because while calls keep arriving, each commit rewrites the same pages (counters, log ends).
  */
 const PATIENCE_WHEN_BUSY_MS = 25
 

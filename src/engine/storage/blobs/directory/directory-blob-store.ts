@@ -113,8 +113,8 @@ export class DirectoryBlobStore implements SharedBlobStore {
   }
 
   /**
-   * Removes only drafts older than the grace period, because another engine may still be writing the newer ones. Uses
-   * the file server's clock.
+   * Removes only drafts older than the grace period, because another engine may still be writing newer drafts. Uses the
+   * file server's clock.
    */
   abortLeftUploads(): Promise<number> {
     return this.#explained(async () => {

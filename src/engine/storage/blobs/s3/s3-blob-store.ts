@@ -45,13 +45,13 @@ export interface S3BlobStoreParts {
  */
 const WHOLE_BYTES = PART_BYTES
 const DOWNLOADS_AT_ONCE = 4
-/** How long a lookup stays valid. The next page of a log can then do without another lookup. */
+/** How long a lookup stays valid. Within this time, the next page of a log needs no lookup. */
 const LOOKED_UP_MS = 2_000
 const LOOKED_UP_MAX = 256
 /** The maximum number of attempts to write a blob. Another engine may be writing a blob with the same name. */
 const WRITE_TRIES = 4
 const READ_TRIES = 4
-/** The object that names the owner of these blobs, and the prefix of objects that name stores that want to own them. */
+/** The object that names the owner of these blobs, and the prefix of the objects with which stores claim them. */
 const OWNER = 'owner/store'
 const WISH = 'owner/wish-'
 const NO_ROOM = new Set(['ENOSPC', 'EDQUOT', 'EROFS'])
@@ -272,7 +272,7 @@ export class S3BlobStore implements SharedBlobStore {
     const key = this.#keyOf(name)
     const written = { sizeBytes: content.sizeBytes }
     const isSame = (object: S3Object) => object.sizeBytes === content.sizeBytes && object.sha256 === content.sha256
-    // Check first whether a large blob, or one that often exists already, must be uploaded.
+    // For large blobs, and for those that often exist already, check first whether an upload is necessary.
     const looksFirst = isNamedByContent(name) || content.sizeBytes > PART_BYTES
     let before = looksFirst ? await this.#head(name) : null
     for (let count = 0; ; count += 1) {
@@ -303,7 +303,7 @@ export class S3BlobStore implements SharedBlobStore {
   }
 
   /**
-   * Resets the age of an old blob that is used again. Returns false if it is gone or the server does not support this.
+   * Resets the age of an old blob that is used again. Returns false if the blob is gone or the server cannot do this.
    */
   async #renewAge(name: string, object: S3Object): Promise<boolean> {
     if (object.ageMs < this.#graceMs / 2) return true

@@ -11,7 +11,7 @@ import {
   sealFrame
 } from './sealed-format.ts'
 
-/** The number of bytes to encrypt per turn of the event loop, which takes a fraction of a millisecond. */
+/** The number of bytes to encrypt per turn of the event loop. Encrypting them takes less than a millisecond. */
 const TURN_BYTES = 4 * FRAME_BYTES
 
 /** Yields the encrypted file in pieces. At the end, calls `onSize` with the size of the plain content. */
