@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { isScrapdeckError } from '../../shared/errors.ts'
-import type { TaskAnswer } from './thread-task.ts'
+import { sentError, type TaskAnswer } from './thread-task.ts'
 import type { PoolOrder, PoolReply, PoolStart } from './thread-pool.ts'
 
 export async function serveTask<Input>(perform: (input: Input) => unknown): Promise<void> {
@@ -13,7 +13,7 @@ export async function answerOf(perform: () => unknown): Promise<TaskAnswer> {
   try {
     return { value: await perform() }
   } catch (error) {
-    if (isScrapdeckError(error)) return { error: { code: error.code, message: error.message } }
+    if (isScrapdeckError(error)) return { error: sentError(error) }
     return { failure: error instanceof Error ? (error.stack ?? error.message) : String(error) }
   }
 }

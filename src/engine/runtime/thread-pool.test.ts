@@ -35,9 +35,12 @@ test('parts arrive before the result', async () => {
   expect(all).toBe('counted')
 })
 
-test('an error of a task reaches its caller, and the thread continues', async () => {
+test('an error of a task reaches its caller with the code of its text, and the thread continues', async () => {
   open({ threads: 1 })
-  await expect(pool.run({ task: 'fail', input: 'BAD_INPUT' })).rejects.toMatchObject({ code: 'BAD_INPUT' })
+  await expect(pool.run({ task: 'fail', input: 'BAD_INPUT' })).rejects.toMatchObject({
+    code: 'BAD_INPUT',
+    data: { text: { code: 'runs.disk_full' } }
+  })
   await expect(pool.run({ task: 'fail', input: null })).rejects.toThrow('something else')
   expect(await pool.run({ task: 'double', input: 1 })).toMatchObject({ double: 2 })
 })

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/storage.ts'
 import type { Clock, Timer } from './clock.ts'
-import type { TaskAnswer } from './thread-task.ts'
+import { receivedError, type TaskAnswer } from './thread-task.ts'
 
 export type PoolOrder = { task: string; input: unknown } | { task: null }
 
@@ -132,7 +132,7 @@ export class ThreadPool {
     this.#free(thread)
     const { answer } = reply
     if ('value' in answer) job.resolve(answer.value)
-    else if ('error' in answer) job.reject(new ScrapdeckError(answer.error.code, answer.error.message))
+    else if ('error' in answer) job.reject(receivedError(answer.error))
     else job.reject(new Error(answer.failure))
     this.#assign()
     this.#endWhenIdle()

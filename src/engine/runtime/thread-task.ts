@@ -2,7 +2,14 @@ import { Worker } from 'node:worker_threads'
 import { type ErrorCode, ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from './clock.ts'
 
-export type TaskAnswer = { value: unknown } | { error: { code: ErrorCode; message: string } } | { failure: string }
+/** `data`: with the code and parameters of the message (ScrapdeckError). */
+export interface SentError {
+  code: ErrorCode
+  message: string
+  data: Record<string, unknown>
+}
+
+export type TaskAnswer = { value: unknown } | { error: SentError } | { failure: string }
 
 export interface ThreadTask {
   file: URL
@@ -12,6 +19,12 @@ export interface ThreadTask {
   clock: Clock
   tooLarge: (what: string) => ScrapdeckError
 }
+
+export function sentError({ code, message, data }: ScrapdeckError): SentError {
+  return { code, message, data }
+}
+
+export const receivedError = ({ code, message, data }: SentError) => new ScrapdeckError(code, message, { data })
 
 /** Runs work of unknown duration on untrusted text. Rejects with the ScrapdeckError that the task threw. */
 export async function runInThread<Result>(task: ThreadTask): Promise<Result> {
@@ -27,7 +40,7 @@ export async function runInThread<Result>(task: ThreadTask): Promise<Result> {
   const timer = clock.setTimer(timeoutMs, () => reject(tooLarge(`takes longer than ${timeoutMs / 1000} s`)))
   worker.on('message', (answer: TaskAnswer) => {
     if ('value' in answer) resolve(answer.value as Result)
-    else if ('error' in answer) reject(new ScrapdeckError(answer.error.code, answer.error.message))
+    else if ('error' in answer) reject(receivedError(answer.error))
     else reject(new Error(answer.failure))
   })
   worker.on('error', (error: NodeJS.ErrnoException) =>

@@ -1,3 +1,4 @@
+import { receivedError } from '../../runtime/thread-task.ts'
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
@@ -169,7 +170,7 @@ export class ItemsProcess {
     if ('share' in message) return call.onProgress(message.share)
     this.#running.delete(message.id)
     if ('value' in message) call.resolve(message.value)
-    else if ('error' in message) call.reject(new ScrapdeckError(message.error.code, message.error.message))
+    else if ('error' in message) call.reject(receivedError(message.error))
     else call.reject(new Error(message.failure))
     if (this.#running.size > 0) return
     this.#reader?.hold(false)

@@ -1,3 +1,4 @@
+import { sentError } from '../../runtime/thread-task.ts'
 import { parentPort, workerData } from 'node:worker_threads'
 import { isScrapdeckError } from '../../../shared/errors.ts'
 import type { FromReader, ToReader } from './messages.ts'
@@ -28,7 +29,7 @@ async function serve(message: ToReader): Promise<void> {
     const perform = server[call] as (input: unknown, context: object) => Promise<unknown>
     send({ id, value: await perform(input, { signal: controller.signal, onProgress }) })
   } catch (error) {
-    if (isScrapdeckError(error)) send({ id, error: { code: error.code, message: error.message } })
+    if (isScrapdeckError(error)) send({ id, error: sentError(error) })
     else send({ id, failure: error instanceof Error ? (error.stack ?? error.message) : String(error) })
   } finally {
     running.delete(id)

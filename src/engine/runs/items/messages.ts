@@ -1,3 +1,4 @@
+import type { SentError } from '../../runtime/thread-task.ts'
 import type {
   FieldStatistics,
   ItemColumn,
@@ -7,7 +8,6 @@ import type {
   ItemsFormat,
   ItemsPage
 } from '../../../shared/contract/index.ts'
-import type { ErrorCode } from '../../../shared/errors.ts'
 import type { FilledFields } from '../../model/records.ts'
 
 export interface ItemsSource {
@@ -79,5 +79,5 @@ export type ToReader = { id: number; call: ItemsCall; input: unknown } | { abort
 export type FromReader =
   | { id: number; value: unknown }
   | { id: number; share: number }
-  | { id: number; error: { code: ErrorCode; message: string } }
+  | { id: number; error: SentError }
   | { id: number; failure: string }

@@ -1,5 +1,6 @@
 import { threadId } from 'node:worker_threads'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/runs.ts'
 import { servePool, type TaskContext } from '../task-worker.ts'
 
 servePool({
@@ -9,7 +10,7 @@ servePool({
     return 'counted'
   },
   fail(code: 'BAD_INPUT' | null) {
-    throw code === null ? new Error('something else') : new ScrapdeckError(code, 'refused')
+    throw code === null ? new Error('something else') : new ScrapdeckError(code, sentence('runs.disk_full'))
   },
   waitUntilStopped(_: null, { isStopped }: TaskContext) {
     while (!isStopped());
