@@ -1,3 +1,4 @@
+import type { Sentence } from '../shared/texts/sentence.ts'
 import { type Stats, statSync, readFileSync } from 'node:fs'
 import { credentialsFile, readCredentials, type StoredCredentials } from '../engine/runtime/credentials-file.ts'
 import { findOwner, mayBePlanted } from '../engine/runtime/file-trust.ts'
@@ -32,21 +33,19 @@ export function requireCredentials(
   try {
     const info = look(file)
     if (info !== undefined && mayBePlanted(info)) {
-      const why = 'that user would choose where your commands go'
-      throw notThisUsers(`${file} belongs to another user (${findOwner(info)}), so it is not used: ${why}.`)
+      throw notThisUsers(sentence('cli.credentials_of_another_user', { file, owner: findOwner(info) }))
     }
     const credentials = readCredentials(dataDirectory)
     if (credentials !== null) return credentials
   } catch (error) {
     if (!isDenied(error)) throw error
-    throw notThisUsers(`${file} can be read only by the user that the service runs as.`, error)
+    throw notThisUsers(sentence('cli.credentials_unreadable', { file }), error)
   }
   throw new ScrapdeckError('NOT_FOUND', sentence('cli.no_credentials_yet', { dataDirectory }))
 }
 
-function notThisUsers(what: string, cause?: unknown): ScrapdeckError {
-  const next = 'Run this as that user, or name the service with --url.'
-  return new ScrapdeckError('UNAUTHORIZED', `${what} ${next}`, { cause })
+function notThisUsers(text: Sentence, cause?: unknown): ScrapdeckError {
+  return new ScrapdeckError('UNAUTHORIZED', text, { cause })
 }
 
 function isDenied(error: unknown): boolean {

@@ -3,6 +3,8 @@ import { open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { idOfKey, KEY_BYTES, parseEncryptionKeys } from '../engine/runtime/encryption-keys.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
+import { sentence } from '../shared/texts/errors/cli.ts'
+import type { Sentence } from '../shared/texts/sentence.ts'
 
 /** A `first` key encrypts from now on. A `last` key only decrypts, until all engines have it. */
 export type KeyPlace = 'first' | 'last'
@@ -20,7 +22,7 @@ export async function makeKey(path: string, place: KeyPlace | null, nowMs: numbe
     return id
   }
   const before = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw refused(`${path} cannot be read (${error.code}). Without --add, a new key file is made`)
+    throw refused(sentence('cli.key_file_unreadable', { path, errorCode: String(error.code) }))
   })
   // Throws if the file does not contain keys, so that no key is added to another kind of file.
   parseEncryptionKeys(before, path)
@@ -43,12 +45,12 @@ async function writeNew(path: string, text: string): Promise<void> {
     await file.sync()
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST') throw refused(`${path} is there already. Name another file, or add a key to it with --add`)
-    throw refused(`${path} cannot be written (${code}). Name a file in a directory that exists`)
+    if (code === 'EEXIST') throw refused(sentence('cli.key_file_exists', { path }))
+    throw refused(sentence('cli.key_file_unwritable', { path, errorCode: code }))
   }
   if (process.platform === 'win32') return
   await using folder = await open(dirname(path))
   await folder.sync()
 }
 
-const refused = (text: string) => new ScrapdeckError('BAD_INPUT', `${text}.`)
+const refused = (text: Sentence) => new ScrapdeckError('BAD_INPUT', text)

@@ -1,5 +1,6 @@
 import { ScrapdeckError } from '../shared/errors.ts'
 import { sentence } from '../shared/texts/errors/cli.ts'
+import type { Sentence } from '../shared/texts/sentence.ts'
 import { maskCredentials } from '../shared/secret-values.ts'
 
 /**
@@ -65,13 +66,12 @@ function describeRefusal(
     key: string
     address: string
   }
-): string {
-  const { name, addressName, belongsTo, isBound, key, address } = refused
-  const what = `${name} is not sent to ${address} (${key} in scrapy.cfg): `
-  if (belongsTo !== null) return `${what}it belongs to ${addressName}, ${maskCredentials(belongsTo)}.`
-  const ifRight = `If that address is right, set ${addressName} to it`
-  if (isBound) return `${what}it belongs to a Scrapdeck, and ${addressName} is not set. ${ifRight}.`
-  return `${what}that address is from the project's file. ${ifRight}, or use --expand-variables.`
+): Sentence {
+  const { belongsTo, isBound, ...of } = refused
+  if (belongsTo !== null) {
+    return sentence('cli.variable_of_another_address', { ...of, belongsTo: maskCredentials(belongsTo) })
+  }
+  return sentence(isBound ? 'cli.variable_without_address' : 'cli.variable_to_address_in_file', of)
 }
 
 function namesIn(text: string, environment: Environment): string[] {

@@ -1,4 +1,6 @@
 import { ScrapdeckError } from '../shared/errors.ts'
+import { sentence } from '../shared/texts/errors/network.ts'
+import type { Sentence } from '../shared/texts/sentence.ts'
 
 const NO_TLS = 'NO_TLS'
 const KNOWN = /^(E[A-Z]+$|UND_ERR|ERR_(SSL|TLS)|CERT_|DEPTH_|SELF_|UNABLE_|SSH_|HPE_)/
@@ -23,19 +25,19 @@ export const isUntrusted = (code: string): boolean =>
   /SELF_SIGNED|UNABLE_TO_(GET_ISSUER|VERIFY)|ALTNAME|CERT_UNTRUSTED/.test(code)
 
 /** Describes a TLS error and what to do, to be shown after the engine's address. Returns null for other errors. */
-export function describeTlsProblem(code: string): string | null {
-  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'has a certificate for a different host name. Use that name.'
+export function describeTlsProblem(code: string): Sentence | null {
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return sentence('network.other_host_name')
   if (isUntrusted(code)) {
-    return 'has a certificate that was issued by an unknown authority. For a private CA, set NODE_EXTRA_CA_CERTS=ca.pem.'
+    return sentence('network.unknown_authority')
   }
-  if (code === 'CERT_HAS_EXPIRED') return 'has a certificate that has expired. Renew it there.'
+  if (code === 'CERT_HAS_EXPIRED') return sentence('network.certificate_expired')
   if (code === 'CERT_NOT_YET_VALID') {
-    return 'has a certificate that is not valid yet. Check the clocks of both machines.'
+    return sentence('network.certificate_not_valid_yet')
   }
   if (code === NO_TLS || /WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG/.test(code)) {
-    return 'does not use TLS. Use http:// if that is intended.'
+    return sentence('network.no_tls')
   }
-  return /^(ERR_SSL|ERR_TLS|CERT_|EPROTO)/.test(code) ? `made no encrypted connection (${code}).` : null
+  return /^(ERR_SSL|ERR_TLS|CERT_|EPROTO)/.test(code) ? sentence('network.not_encrypted', { errorCode: code }) : null
 }
 
 /** Whether this may be a connection without TLS that a server with TLS closed immediately. */

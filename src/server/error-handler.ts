@@ -81,13 +81,10 @@ function sendAsScrapyd(wire: WireError, reply: FastifyReply): FastifyReply {
 function fromFastify(error: FastifyError | Error, isFile: boolean): Error {
   if (!('code' in error) || !('statusCode' in error) || error instanceof ScrapdeckError) return error
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
-    const [code, words] = isFile
-      ? (['EGG_TOO_LARGE', 'The upload is larger than the limit of 210 MB. Make the egg smaller.'] as const)
-      : ([
-          'REQUEST_TOO_LARGE',
-          'The body of the request is larger than the limit of 4 MB. Split it into several requests, and send files as forms.'
-        ] as const)
-    return new ScrapdeckError(code, words, { cause: error })
+    const [code, text] = isFile
+      ? (['EGG_TOO_LARGE', sentence('server.upload_too_large')] as const)
+      : (['REQUEST_TOO_LARGE', sentence('server.body_too_large')] as const)
+    return new ScrapdeckError(code, text, { cause: error })
   }
   if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
     const words = sentence('server.content_type_unknown')

@@ -299,7 +299,11 @@ export class LoginEndpoints {
   ): FastifyReply {
     const { authenticator, secondFactors, siteOf } = this.#options
     const site = siteOf(request)
-    const passkeys = !secondFactors.havePasskeys ? null : 'problem' in site ? site : ('yes' as const)
+    const passkeys = !secondFactors.havePasskeys
+      ? null
+      : 'problem' in site
+        ? { problem: site.problem.text }
+        : ('yes' as const)
     const page = { problem, signInWith: authenticator.oidc?.label ?? null, passkeys, isElsewhere }
     return sendSmallPage(reply, status, loginPage(page), loginPagePolicy(page))
   }

@@ -320,7 +320,7 @@ const SET_OTHERS = `Set SCRAPDECK_USERNAME and SCRAPDECK_PASSWORD, or use --user
 function unreachable({ url }: Pick<Address, 'url'>, error: unknown): CommandEnd {
   const cause = networkCode(error) ?? (error instanceof Error ? error.message : String(error))
   const tls = describeTlsProblem(cause)
-  if (tls !== null) return new CommandEnd(EXIT_CODES.unreachable, `${url} ${tls}`, { cause: error })
+  if (tls !== null) return new CommandEnd(EXIT_CODES.unreachable, `${url} ${tls.text}`, { cause: error })
   return new CommandEnd(
     EXIT_CODES.unreachable,
     `No Scrapdeck responds at ${url} (${cause}). ${mayWantTls(cause, url) ? 'If it uses TLS, use https://. ' : ''}Start it, or name another with --url, SCRAPDECK_URL or --port.`,

@@ -1,3 +1,4 @@
+import { sentence } from '../../shared/texts/errors/access.ts'
 import { TOTP, Secret } from 'otpauth'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { silentLogger } from '../runtime/logger.ts'
@@ -43,7 +44,11 @@ async function openWithAnna() {
       }
     }
   }
-  const confirm = (current: string) => access.confirmPassword(session, current, { what: 'do this', ofService: '' })
+  const confirm = (current: string) =>
+    access.confirmPassword(session, current, {
+      what: 'do this',
+      ofService: sentence('access.service_password_elsewhere')
+    })
   return { access, clock, factors, anna, ben, session, beginNewPassword, confirm }
 }
 

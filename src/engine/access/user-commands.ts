@@ -1,3 +1,4 @@
+import type { Sentence } from '../../shared/texts/sentence.ts'
 import { hostname } from 'node:os'
 import type { NewUser, User, UserChanges, UserId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
@@ -138,11 +139,9 @@ export class UserCommands {
 
   /** Rejects like confirmPassword. */
   async changeOwnPassword(by: Principal, current: string, password: string): Promise<void> {
-    const text =
-      'The password of the service itself is changed on its machine, with --password-file or SCRAPDECK_PASSWORD'
     const { id, passwordHash } = await this.confirmPassword(by, current, {
       what: 'change the password',
-      ofService: text
+      ofService: sentence('access.service_password_elsewhere')
     })
     if (password === current) {
       throw new ScrapdeckError('BAD_INPUT', sentence('access.password_unchanged'), {
@@ -159,7 +158,7 @@ export class UserCommands {
   async confirmPassword(
     { userId, tokenId }: Principal,
     current: string,
-    { what, ofService }: { what: string; ofService: string }
+    { what, ofService }: { what: string; ofService: Sentence }
   ): Promise<Pick<StoredUser, 'id' | 'name' | 'passwordHash'>> {
     if (tokenId !== null) throw needsPassword(`A token cannot ${what} of its user`)
     const { directory, passwords } = this.#parts

@@ -173,7 +173,11 @@ export class Catalog {
     const named = version ?? this.#pinnedVersionOf(project)
     const stored = named === null ? versions.at(-1)! : this.find(project, named)
     if (stored) return stored
-    if (version === null) throw new ScrapdeckError('VERSION_NOT_FOUND', missingPinText(project, named!))
+    if (version === null)
+      throw new ScrapdeckError(
+        'VERSION_NOT_FOUND',
+        sentence('projects.pinned_version_missing', { project, version: named! })
+      )
     const names = versions.map((one) => one.version)
     const near = suggestNear(version, names) || listed(names.toReversed())
     throw new ScrapdeckError('VERSION_NOT_FOUND', sentence('projects.no_version', { project, version, near }))
@@ -234,9 +238,6 @@ export class Catalog {
     return hasEgg ? null : (this.#withoutEgg.get(project) ?? null)
   }
 }
-
-const missingPinText = (project: string, version: string): string =>
-  `${project} is pinned to version "${version}", which is missing. Upload it, or pin another version.`
 
 const LISTED_MAX = 5
 

@@ -4,6 +4,7 @@ import { type Readable, Transform } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { crc32 } from 'node:zlib'
 import yauzl from 'yauzl'
+import type { Sentence } from '../../shared/texts/sentence.ts'
 import { type ErrorCode, ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/projects.ts'
 import { problemOfEntryName } from './names.ts'
@@ -65,7 +66,7 @@ export interface ZipArchive {
 export async function openZipArchive(source: string | Uint8Array, limits: ZipLimits = EGG_LIMITS): Promise<ZipArchive> {
   const sizeBytes = typeof source === 'string' ? (await stat(source)).size : source.byteLength
   if (sizeBytes > limits.archiveBytes) {
-    refuse('EGG_TOO_LARGE', `The file has ${megabytes(sizeBytes)}; the limit is ${megabytes(limits.archiveBytes)}.`)
+    refuse('EGG_TOO_LARGE', sentence('projects.archive_too_large', { sizeBytes, most: limits.archiveBytes }))
   }
   const entries = new Map<string, yauzl.Entry>()
   let totalBytes = 0
@@ -75,27 +76,25 @@ export async function openZipArchive(source: string | Uint8Array, limits: ZipLim
     // Check names as raw bytes, because yauzl would replace backslashes with slashes first.
     archive = await openZipIn(source, { lazyEntries: true, decodeStrings: false, autoClose: false })
     if (archive.entryCount > limits.entries) {
-      refuse('EGG_UNSAFE', `The archive has ${archive.entryCount} entries; the limit is ${limits.entries}.`)
+      const entryCount = archive.entryCount
+      refuse('EGG_UNSAFE', sentence('projects.archive_entries', { entries: entryCount, most: limits.entries }))
     }
     for await (const entry of archive.eachEntry()) {
       const rawName = entry.fileName as unknown as Buffer
       listBytes += rawName.length + entry.fileCommentLength + entry.extraFieldLength
       if (listBytes > limits.listBytes) {
-        refuse('EGG_UNSAFE', `The list of files in the archive has more than ${megabytes(limits.listBytes)}.`)
+        refuse('EGG_UNSAFE', sentence('projects.archive_list_too_large', { most: limits.listBytes }))
       }
       const name = decodeName(rawName)
       checkEntry(entry, name)
       totalBytes += entry.uncompressedSize
       if (totalBytes > limits.totalBytes) {
-        refuse('EGG_TOO_LARGE', `The archive unpacks to more than ${megabytes(limits.totalBytes)}.`)
+        refuse('EGG_TOO_LARGE', sentence('projects.archive_unpacks_too_large', { most: limits.totalBytes }))
       }
       if (!name.endsWith('/')) entries.set(name, Object.assign(entry, UNREAD))
     }
     if (totalBytes > RATIO_COUNTS_FROM_BYTES && totalBytes > sizeBytes * limits.ratio) {
-      refuse(
-        'EGG_UNSAFE',
-        `The archive unpacks to more than ${limits.ratio} times its size, which only a zip bomb does.`
-      )
+      refuse('EGG_UNSAFE', sentence('projects.archive_is_bomb', { ratio: limits.ratio }))
     }
   } catch (error) {
     archive?.close()
@@ -116,7 +115,8 @@ export async function openZipArchive(source: string | Uint8Array, limits: ZipLim
       if (entry === undefined) return null
       const { uncompressedSize } = entry
       if (uncompressedSize > limitBytes) {
-        refuse('EGG_TOO_LARGE', `${name} in the archive has ${uncompressedSize} bytes; the limit is ${limitBytes}.`)
+        const of = { name, sizeBytes: uncompressedSize, most: limitBytes }
+        refuse('EGG_TOO_LARGE', sentence('projects.archive_entry_too_large', of))
       }
       return buffer(await openRead(name))
     },
@@ -126,11 +126,10 @@ export async function openZipArchive(source: string | Uint8Array, limits: ZipLim
 
 function checkEntry(entry: yauzl.Entry, name: string): void {
   const problem = problemOfEntryName(name)
-  if (problem) refuse('EGG_UNSAFE', `The entry ${JSON.stringify(name)} of the archive ${problem.text}.`)
+  if (problem) refuse('EGG_UNSAFE', sentence('projects.archive_entry_name', { name, problem }))
   const fileType = (entry.externalFileAttributes >>> 16) & 0o170000
-  if (fileType === 0o120000)
-    refuse('EGG_UNSAFE', `The entry ${JSON.stringify(name)} of the archive is a symbolic link.`)
-  if (entry.isEncrypted()) refuse('EGG_UNSAFE', `The entry ${JSON.stringify(name)} of the archive is encrypted.`)
+  if (fileType === 0o120000) refuse('EGG_UNSAFE', sentence('projects.archive_entry_is_link', { name }))
+  if (entry.isEncrypted()) refuse('EGG_UNSAFE', sentence('projects.archive_entry_encrypted', { name }))
 }
 
 /** Python writes UTF-8. Older archivers use other code pages, but only the ASCII part matters here. */
@@ -163,12 +162,8 @@ async function openEntry(archive: yauzl.ZipFile, entry: yauzl.Entry, name: strin
   return packed.pipe(content)
 }
 
-function refuse(code: ErrorCode, message: string): never {
-  throw new ScrapdeckError(code, message)
-}
-
-function megabytes(sizeBytes: number): string {
-  return `${(sizeBytes / MEBIBYTE).toFixed(sizeBytes < 10 * MEBIBYTE ? 1 : 0)} MB`
+function refuse(code: ErrorCode, text: Sentence): never {
+  throw new ScrapdeckError(code, text)
 }
 
 const END_RECORD_BYTES = 22

@@ -1,3 +1,4 @@
+import { sentence } from '../../shared/texts/errors/storage.ts'
 import { expect, test } from 'vitest'
 import { type Migrations, missingSteps, newestVersion, requireNewestSchema } from './schema-versions.ts'
 
@@ -10,10 +11,11 @@ test('a new database gets every step, an older one only the later ones, the newe
 })
 
 test.each([1, 6])('version %i, from before the baseline, is refused with the commit that migrates it', (version) => {
-  const refused = () => missingSteps('The database x', version, MIGRATIONS, ', or choose another namespace')
+  const refused = () => missingSteps('The database x', version, MIGRATIONS, sentence('storage.or_other_namespace'))
   expect(refused).toThrow(
     expect.objectContaining({
       code: 'DATA_TOO_OLD',
+      data: { text: expect.objectContaining({ code: 'storage.data_too_old' }) },
       message: expect.stringMatching(
         RegExp(
           `^The database x has schema version ${version}; this Scrapdeck supports versions from 7 on. ` +

@@ -1,5 +1,6 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/storage.ts'
+import type { Sentence } from '../../shared/texts/sentence.ts'
 
 /** `baseline`: the version whose tables the first step creates. Each further step leads to the next version. */
 export interface Migrations {
@@ -22,12 +23,17 @@ export const newestVersion = ({ baseline, steps }: Migrations): number => baseli
  * Returns the migrations that version `present` (0: new) lacks. Throws DATA_FROM_NEWER_VERSION or DATA_TOO_OLD.
  * `orElse`: an alternative for operators.
  */
-export function missingSteps(name: string, present: number, migrations: Migrations, orElse = ''): readonly string[] {
+export function missingSteps(
+  name: string,
+  present: number,
+  migrations: Migrations,
+  orElse: Sentence | '' = ''
+): readonly string[] {
   const { baseline, steps } = migrations
-  const has = `${name} has schema version ${present}; this Scrapdeck supports versions`
+  const holder = sentence('storage.schema_of', { name, present })
   if (present > newestVersion(migrations)) {
     const text = sentence('storage.data_from_newer_version', {
-      holder: has,
+      holder,
       newestVersion: newestVersion(migrations),
       orElse
     })
@@ -35,8 +41,8 @@ export function missingSteps(name: string, present: number, migrations: Migratio
   }
   if (present === 0) return steps
   if (present < baseline) {
-    const text = `${has} from ${baseline} on. Open it once with Scrapdeck's commit ${MIGRATES_OLDER}, which migrates it`
-    throw new ScrapdeckError('DATA_TOO_OLD', `${text}${orElse}.`)
+    const text = sentence('storage.data_too_old', { holder, baseline, commit: MIGRATES_OLDER, orElse })
+    throw new ScrapdeckError('DATA_TOO_OLD', text)
   }
   return steps.slice(present - baseline + 1)
 }
@@ -44,6 +50,6 @@ export function missingSteps(name: string, present: number, migrations: Migratio
 /** Only stores of the newest version can be copied, because a copy has exactly that version's columns. */
 export function requireNewestSchema(name: string, version: number, migrations: Migrations): void {
   if (missingSteps(name, version, migrations).length === 0) return
-  const text = `${name} has schema version ${version}, an older one than this Scrapdeck (${newestVersion(migrations)}).`
+  const text = sentence('storage.schema_older', { name, version, newest: newestVersion(migrations) })
   throw new ScrapdeckError('BAD_INPUT', sentence('storage.migrate_first', { text }))
 }

@@ -7,6 +7,7 @@ import { Readable } from 'node:stream'
 import type { ReadableStream as WebStream } from 'node:stream/web'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import { discard, encodingProblem, PLAIN_BODIES } from '../../engine/runtime/plain-bodies.ts'
+import { saidOf } from '../../engine/runtime/said-error.ts'
 import { connectThrough } from '../../engine/nodes/ssh/connect-through.ts'
 import type { SshTunnels } from '../../engine/nodes/ssh/ssh-tunnels.ts'
 import { describeTlsProblem, isUntrusted, mayWantTls, networkCode } from '../../remote/network-words.ts'
@@ -15,6 +16,8 @@ import type { Contract } from '../../shared/contract/index.ts'
 import type { EngineCredentials, SeenCertificate } from '../../shared/desktop/contract.ts'
 import { ERROR_CODES, type ErrorCode, ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/desktop.ts'
+import { asSentence } from '../../shared/texts/message.ts'
+import type { Sentence } from '../../shared/texts/sentence.ts'
 import { splitAddress } from '../../shared/ssh-address.ts'
 import { fromWireError } from '../../shared/wire-errors.ts'
 import { APP_HEADER } from '../../shared/wire.ts'
@@ -191,8 +194,10 @@ export function connectRemote(
       if (isUntrusted(code)) return explainCertificate(label, { url, certificate, readCertificate }, error)
       // Before the first connection to an SSH host, only the tunnel can cause a timeout.
       const waiting = code === 'ETIMEDOUT' ? (tunnel?.whyWaiting() ?? null) : null
-      const problem = waiting === null ? problemOf(code, url, error) : `cannot be reached: ${waiting}`
-      return new ScrapdeckError('ENGINE_UNREACHABLE', `${label} ${problem}`, { cause: error })
+      const why = waiting === null ? null : asSentence(waiting)
+      const problem = why === null ? problemOf(code, url, error) : sentence('desktop.cannot_be_reached', { why })
+      const text = sentence('desktop.engine_unreachable', { label, problem })
+      return new ScrapdeckError('ENGINE_UNREACHABLE', text, { cause: error })
     },
     async close() {
       await agent.destroy()
@@ -215,24 +220,27 @@ function connectorThrough(
   }
 }
 
-function problemOf(code: string, url: string, error: unknown): string {
+function problemOf(code: string, url: string, error: unknown): Sentence {
   const tls = describeTlsProblem(code)
   if (tls !== null) return tls
-  if (code === 'SSH_DOWN' || code === 'SSH_LOST') return `cannot be reached: ${sshTextOf(error)}`
+  if (code === 'SSH_DOWN' || code === 'SSH_LOST')
+    return sentence('desktop.cannot_be_reached', { why: saidBySsh(error) })
   if (code === 'SSH_REFUSED') {
-    return `cannot be reached from the SSH host (${sshTextOf(error)}). Check the address behind it, as seen from there.`
+    return sentence('desktop.refused_behind_ssh', { why: saidBySsh(error) })
   }
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
-    return `does not exist under this name (${code}). Check the address.`
-  return `does not respond (${code || 'no connection'}). ${mayWantTls(code, url) ? 'If it uses TLS, use https://. ' : ''}Check that it is running and that this computer can reach it.`
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return sentence('desktop.name_unknown', { errorCode: code })
+  return sentence('desktop.no_response', { errorCode: code, mayWantTls: mayWantTls(code, url) })
 }
 
-function sshTextOf(error: unknown): string {
+function saidBySsh(error: unknown): Sentence | string {
   for (let one = error, depth = 0; depth < 8 && one instanceof Error; depth += 1) {
-    if (String((one as { code?: unknown }).code).startsWith('SSH_')) return one.message
+    if (String((one as { code?: unknown }).code).startsWith('SSH_')) {
+      const said = saidOf(one)
+      return typeof said === 'string' ? said : asSentence(said)
+    }
     one = one.cause
   }
-  return 'the SSH connection ended.'
+  return sentence('desktop.ssh_ended')
 }
 
 function authorizationOf(credentials: EngineCredentials): string {
@@ -253,7 +261,8 @@ async function explainCertificate(
   try {
     seen = await readCertificate()
   } catch (error) {
-    const text = `${label} ${problemOf(networkCode(error) ?? '', url, error)}`
+    const problem = problemOf(networkCode(error) ?? '', url, error)
+    const text = sentence('desktop.engine_unreachable', { label, problem })
     return new ScrapdeckError('ENGINE_UNREACHABLE', text, { cause })
   }
   const { pem: _, ...certificate } = seen
@@ -285,9 +294,9 @@ async function readBounded(body: AsyncIterable<Uint8Array> | null, maxBytes: num
  * contract's own errors.
  */
 function refusalOf(text: string): ScrapdeckError | null {
-  const { code, message } = Object(JSON.parse(text)) as { code?: unknown; message?: unknown }
+  const { code, message, data } = Object(JSON.parse(text)) as { code?: unknown; message?: unknown; data?: unknown }
   if (typeof code !== 'string' || !Object.hasOwn(ERROR_CODES, code)) return null
-  return new ScrapdeckError(code as ErrorCode, String(message))
+  return new ScrapdeckError(code as ErrorCode, String(message), { data: { ...Object(data) } })
 }
 
 interface PeerCertificate extends SeenCertificate {

@@ -107,6 +107,10 @@ it('distinguishes a program that is not Scrapdeck from an address where nothing 
   other.close()
   const second = await add()
   expect([second.code, second.message]).toEqual(['ENGINE_UNREACHABLE', expect.stringContaining('ECONNREFUSED')])
+  expect(second.data['text']).toMatchObject({
+    code: 'desktop.engine_unreachable',
+    params: { problem: { code: 'desktop.no_response', params: { errorCode: 'ECONNREFUSED' } } }
+  })
 })
 
 it('trusts a self-made certificate on first use, and refuses another one until it is trusted too', async () => {

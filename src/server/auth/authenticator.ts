@@ -49,9 +49,8 @@ export function principalOf({ caller }: FastifyRequest): Principal {
 }
 
 const UNAUTHORIZED_TEXTS = {
-  missing:
-    'No user name and password were sent. Send those that `npm run scrapdeck -- credentials` shows, or log in under /ui/.',
-  wrong: 'The user name or the password is wrong. `npm run scrapdeck -- credentials` shows the right ones.'
+  missing: sentence('server.credentials_missing'),
+  wrong: sentence('server.credentials_wrong')
 }
 
 export interface AuthenticatorOptions {

@@ -1,3 +1,5 @@
+import { sentence } from '../../shared/texts/errors/server.ts'
+import type { Sentence } from '../../shared/texts/sentence.ts'
 import { joinRoles, NODE_GROUP_ROLES, type NodeGroupRole } from '../../shared/roles.ts'
 import type { GroupRights, GroupRoles, SignInOptions } from './sign-in-options.ts'
 
@@ -67,5 +69,4 @@ export function nameIn(claims: Readonly<Record<string, unknown>>, nameClaim: str
   return candidates.find((value): value is string => typeof value === 'string' && value.trim() !== '') ?? ''
 }
 
-export const noRoleText = (name: string, option: string): string =>
-  `None of the groups of ${name} has a role in this Scrapdeck. Ask its owner to add one of them to ${option}, or the administrator of your organization to add you to a group.`
+export const noRoleText = (name: string, option: string): Sentence => sentence('server.no_role', { name, option })

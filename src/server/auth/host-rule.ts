@@ -1,3 +1,4 @@
+import { sentence } from '../../shared/texts/errors/server.ts'
 import { isIP } from 'node:net'
 import { hostname } from 'node:os'
 import type { NoPasskeySite, PasskeySite } from '../../engine/index.ts'
@@ -56,18 +57,18 @@ function splitHost(host: string | undefined, usualPort: number): { name: string;
  * passkeys work only there.
  */
 export function passkeySiteOf(address: string, publicUrl: string | null): PasskeySite | NoPasskeySite {
-  if (!URL.canParse(address)) return { problem: 'Passkeys need a host name: open Scrapdeck by its name.' }
+  if (!URL.canParse(address)) return { problem: sentence('server.passkeys_need_name') }
   if (publicUrl !== null && new URL(publicUrl).hostname !== new URL(address).hostname) {
-    return { problem: `Passkeys of this Scrapdeck work at ${publicUrl} only: open it there.` }
+    return { problem: sentence('server.passkeys_at_public_url', { publicUrl }) }
   }
   const { protocol, hostname, origin, port } = new URL(publicUrl ?? address)
   const plain = hostname.replaceAll(/[[\]]/g, '')
   if (isIP(plain) !== 0) {
     const here = `http://localhost${port === '' ? '' : `:${port}`}/ui/`
-    const instead = isLoopback(plain) ? `open ${here}` : 'open Scrapdeck by its name, over HTTPS'
-    return { problem: `Passkeys belong to a host name, and ${plain} is an address: ${instead}.` }
+    const local = isLoopback(plain) ? here : null
+    return { problem: sentence('server.passkeys_not_at_address', { address: plain, local }) }
   }
   const isLocal = hostname === 'localhost' || hostname.endsWith('.localhost')
   if (protocol === 'https:' || isLocal) return { origin, host: hostname }
-  return { problem: `Browsers allow passkeys over HTTPS only, and ${origin} is plain HTTP: set up TLS first.` }
+  return { problem: sentence('server.passkeys_need_https', { origin }) }
 }

@@ -25,6 +25,8 @@ describe('passkeys', () => {
     ['http://deck.example.org', 'http://deck.example.org', /over HTTPS only/],
     ['http://', null, /need a host name/]
   ])('cannot work at %s (public_url: %s), with the reason', (address, publicUrl, words) => {
-    expect(passkeySiteOf(address, publicUrl)).toEqual({ problem: expect.stringMatching(words) })
+    expect(passkeySiteOf(address, publicUrl)).toEqual({
+      problem: expect.objectContaining({ text: expect.stringMatching(words) })
+    })
   })
 })

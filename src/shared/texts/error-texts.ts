@@ -3,6 +3,7 @@ import { apiErrors } from './errors/api.ts'
 import { cliErrors } from './errors/cli.ts'
 import { desktopErrors } from './errors/desktop.ts'
 import { namesErrors } from './errors/names.ts'
+import { networkErrors } from './errors/network.ts'
 import { nodesErrors } from './errors/nodes.ts'
 import { notifyErrors } from './errors/notify.ts'
 import { projectsErrors } from './errors/projects.ts'
@@ -17,6 +18,7 @@ export const errorTexts = {
   ...cliErrors,
   ...desktopErrors,
   ...namesErrors,
+  ...networkErrors,
   ...nodesErrors,
   ...notifyErrors,
   ...projectsErrors,

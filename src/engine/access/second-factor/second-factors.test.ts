@@ -1,3 +1,4 @@
+import { sentence } from '../../../shared/texts/errors/server.ts'
 import { Secret, TOTP } from 'otpauth'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { UserId } from '../../../shared/contract/index.ts'
@@ -273,9 +274,9 @@ describe('a passkey', () => {
 
   it('cannot be added where browsers do not support passkeys, and the error says why', async () => {
     const { factors, by } = await openFactors()
-    const nowhere = { problem: 'Browsers allow passkeys over HTTPS only.' }
-    await expect(factors.beginPasskey(by, PASSWORD, nowhere)).rejects.toThrow(nowhere.problem)
-    expect(factors.describe(by, nowhere)).toMatchObject({ passkeyProblem: nowhere.problem })
+    const nowhere = { problem: sentence('server.passkeys_need_https', { origin: 'http://a' }) }
+    await expect(factors.beginPasskey(by, PASSWORD, nowhere)).rejects.toThrow(nowhere.problem.text)
+    expect(factors.describe(by, nowhere)).toMatchObject({ passkeyProblem: nowhere.problem.text })
   })
 
   it('can be removed by its owner only, and does not log in a disabled or removed user', async () => {

@@ -114,7 +114,7 @@ export class SecondFactors {
           ? null
           : { createdAtMs: authenticator.createdAtMs, recoveryCodesLeft: authenticator.recoveryHashes.length },
       passkeys: user === undefined ? [] : this.#passkeysOf(user.id).map(describePasskey),
-      passkeyProblem: 'problem' in site ? site.problem : null
+      passkeyProblem: 'problem' in site ? site.problem.text : null
     }
   }
 
@@ -326,7 +326,7 @@ export class SecondFactors {
   }
 
   #confirm(by: Principal, current: string, what: string): Promise<{ id: UserId; name: string }> {
-    const ofService = 'The service login has only its password. Log in as your own user'
+    const ofService = sentence('access.service_has_only_password')
     return this.#parts.access.confirmPassword(by, current, { what, ofService })
   }
 

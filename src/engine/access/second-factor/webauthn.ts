@@ -1,3 +1,4 @@
+import type { Sentence } from '../../../shared/texts/sentence.ts'
 import type { NewCredential, UserId } from '../../../shared/contract/index.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { withReflection } from '../../runtime/with-reflection.ts'
@@ -10,7 +11,7 @@ export interface PasskeySite {
 }
 
 export interface NoPasskeySite {
-  problem: string
+  problem: Sentence
 }
 
 /** A login as the browser sends it: `PublicKeyCredential.toJSON()`. */

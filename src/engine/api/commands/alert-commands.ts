@@ -16,6 +16,7 @@ import type {
 import { ALERT_WATCHES, SCOPE_OF, type ScopeField } from '../../../shared/alert-watches.ts'
 import { areApart, isZone, windowFrom } from '../../../shared/calendar/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { Sentence } from '../../../shared/texts/sentence.ts'
 import { sentence } from '../../../shared/texts/errors/api.ts'
 import type { Permission } from '../../../shared/permissions.ts'
 import { actorMayEverywhere, actorName, actorSees } from '../../access/acting.ts'
@@ -45,17 +46,9 @@ export interface AlertCommandsParts {
   onChange: () => void
 }
 
-const RULES: Quota = {
-  most: 5_000,
-  what: 'alert rules',
-  remedy: 'remove some, several at once under Alerts › Rules (filter them first)'
-}
-const CHANNELS: Quota = { most: 200, what: 'alert channels', remedy: 'remove some' }
-const SILENCES: Quota = {
-  most: 1_000,
-  what: 'silences',
-  remedy: 'end some, several at once under Alerts › Silences or with "scrapdeck alerts unsilence"'
-}
+const RULES: Quota = { most: 5_000, what: 'rules' }
+const CHANNELS: Quota = { most: 200, what: 'channels' }
+const SILENCES: Quota = { most: 1_000, what: 'silences' }
 const NOISE_WINDOW_MS = 30 * 86_400_000
 const SILENCE_MAX_MS = 366 * 86_400_000
 const SCOPE_FIELDS: readonly ScopeField[] = ['project', 'spider', 'scheduleId', 'nodeId', 'nodeTag']
@@ -288,15 +281,12 @@ export class AlertCommands {
   checkFigures(settings: Pick<AlertRuleSettings, 'watch' | 'comparison'> & Record<ScopeField, string | null>): void {
     const watch = ALERT_WATCHES[settings.watch]
     if (!(watch.compares as readonly string[]).includes(settings.comparison))
-      throw bad(`A rule that tells when ${watch.label} compares with ${watch.compares.join(' or ')} only.`)
+      throw bad(sentence('api.rule_comparison', { watch: watch.label, compares: watch.compares }))
     const fits = SCOPE_OF[settings.watch]
     const named = SCOPE_FIELDS.find((field) => settings[field] !== null && !fits.includes(field))
-    if (named !== undefined)
-      throw bad(
-        `A rule that tells when ${watch.label} would never fire with ${named}. It can name ${fits.length === 0 ? 'nothing' : fits.join(', ')}.`
-      )
+    if (named !== undefined) throw bad(sentence('api.rule_scope', { watch: watch.label, named, fits }))
     if (settings.watch === 'spider_overdue' && (settings.project === null || settings.spider === null))
-      throw bad('Name the project and the spider that must succeed: of all spiders, some are not meant to run.')
+      throw bad(sentence('api.rule_needs_spider'))
   }
 
   async #checkRule(settings: AlertRuleSettings): Promise<void> {
@@ -347,17 +337,15 @@ type NewSilence = Omit<AlertSilence, 'id' | 'by' | 'fromMs'> & { fromMs: number 
 /** Throws BAD_INPUT for a silence that could never apply, or that has invalid times. */
 function checkSilence(silence: AlertSilence, nowMs: number): void {
   const { fromMs, untilMs, repeats } = silence
-  if (fromMs < 0 || untilMs <= fromMs || untilMs - nowMs > SILENCE_MAX_MS)
-    throw bad('A silence ends after it begins and within a year: choose another end.')
+  if (fromMs < 0 || untilMs <= fromMs || untilMs - nowMs > SILENCE_MAX_MS) throw bad(sentence('api.silence_end'))
   if (repeats === null) return
   if (!isZone(repeats.zone)) throw noZone(repeats.zone)
-  if (!areApart(silence))
-    throw bad(`A silence that repeats every ${repeats.every} lasts no longer than a ${repeats.every}: shorten it.`)
+  if (!areApart(silence)) throw bad(sentence('api.silence_too_long', { every: repeats.every }))
   if ((repeats.endsMs !== null && repeats.endsMs <= fromMs) || windowFrom(silence, nowMs) === null)
-    throw bad('This silence would never hold, because its last day has passed: choose a later one, or none.')
+    throw bad(sentence('api.silence_over'))
 }
 
-const bad = (text: string): ScrapdeckError => new ScrapdeckError('BAD_INPUT', text)
+const bad = (text: Sentence): ScrapdeckError => new ScrapdeckError('BAD_INPUT', text)
 const noZone = (zone: string): ScrapdeckError => new ScrapdeckError('BAD_INPUT', sentence('api.no_time_zone', { zone }))
 
 const projectsOf = (stored: StoredWebhook | undefined): readonly ProjectName[] => stored?.channel?.projects ?? []
@@ -424,8 +412,7 @@ const noChannel = (id: AlertChannelId): ScrapdeckError =>
 
 interface Quota {
   most: number
-  what: string
-  remedy: string
+  what: 'rules' | 'channels' | 'silences'
 }
 
 /** One project can have a tenth of the total. Another tenth is reserved for users with the right in all projects. */
@@ -438,14 +425,14 @@ const SHARES = 10
 export function whyNoRoom(
   there: readonly { project: ProjectName | null }[],
   { project, isOfAll }: { project: ProjectName | null; isOfAll: boolean },
-  { most, what, remedy }: Quota
-): string | null {
-  if (there.length >= most) return `There are already ${most} ${what}, the most there can be: ${remedy}.`
+  { most, what }: Quota
+): Sentence | null {
+  if (there.length >= most) return sentence('api.no_room', { most, what })
   if (isOfAll) return null
   const share = most / SHARES
   const own = there.filter((one) => one.project === project).length
-  if (own >= share) return `${project} already has ${own} ${what}, the most that one project can have: ${remedy}.`
+  if (own >= share) return sentence('api.no_room_in_project', { project, own, what })
   const left = Math.max(0, most - share - there.length)
   if (own < left) return null
-  return `Projects can add only ${left} more ${what} in all, and ${project} already has ${own}: ${remedy}.`
+  return sentence('api.little_room_for_projects', { project, own, left, what })
 }

@@ -2,16 +2,16 @@ import { expect, test } from 'vitest'
 import type { ProjectName } from '../../../shared/contract/index.ts'
 import { whyNoRoom } from './alert-commands.ts'
 
-const COUNTABLE = { most: 1_000, what: 'silences', remedy: 'end some' }
+const COUNTABLE = { most: 1_000, what: 'channels' } as const
 const of = (project: string | null, count: number) =>
   Array<{ project: ProjectName | null }>(count).fill({ project: project as ProjectName })
 const why = (there: { project: ProjectName | null }[], project: string, isOfAll = false) =>
-  whyNoRoom(there, { project: project as ProjectName, isOfAll }, COUNTABLE)
+  whyNoRoom(there, { project: project as ProjectName, isOfAll }, COUNTABLE)?.text ?? null
 
 test('one project may use a tenth of the limit, and above that the error says what to remove', () => {
   expect(why(of('shop', 99), 'shop')).toBeNull()
   expect(why(of('shop', 100), 'shop')).toBe(
-    'shop already has 100 silences, the most that one project can have: end some.'
+    'shop already has 100 alert channels, the most that one project can have: remove some.'
   )
   expect(why(of('shop', 100), 'news')).toBeNull()
   expect(why(of(null, 500), 'shop')).toBeNull()
@@ -23,10 +23,14 @@ test('however many projects use the limit, another one still gets a share until 
   const counts = [...Map.groupBy(there, ({ project }) => project).values()].map(({ length }) => length)
   expect(counts.slice(0, 12)).toEqual([...Array(8).fill(100), 50, 25, 13, 6])
   expect(there).toHaveLength(900)
-  expect(why(there, 'late')).toBe('Projects can add only 0 more silences in all, and late already has 0: end some.')
+  expect(why(there, 'late')).toBe(
+    'Projects can add only 0 more alert channels in all, and late already has 0: remove some.'
+  )
 })
 
 test('users with the right in all projects can use the reserve, up to the limit', () => {
   expect(why(of('shop', 999), 'shop', true)).toBeNull()
-  expect(why(of('shop', 1_000), 'shop', true)).toBe('There are already 1000 silences, the most there can be: end some.')
+  expect(why(of('shop', 1_000), 'shop', true)).toBe(
+    'There are already 1000 alert channels, the most there can be: remove some.'
+  )
 })

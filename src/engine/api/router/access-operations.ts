@@ -120,8 +120,7 @@ export const accessOperations = (
   }
 })
 
-const siteOf = ({ site = { problem: 'Passkeys need a browser: open the address of this Scrapdeck' } }: RouterContext) =>
-  site
+const siteOf = ({ site = { problem: sentence('api.passkeys_need_browser') } }: RouterContext) => site
 
 export const signInOperations = (signIns: SignIns): Pick<Handlers, 'signIns'> => ({
   signIns: {

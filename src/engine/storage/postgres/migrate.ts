@@ -1,3 +1,4 @@
+import { sentence } from '../../../shared/texts/errors/storage.ts'
 import { type Migrations, missingSteps, newestVersion, TEXTS_ARE_CODES } from '../schema-versions.ts'
 import type { Connection } from './connection.ts'
 import { oneIndexOfFirings } from '../migrations/0003-one-index-of-firings.ts'
@@ -19,7 +20,7 @@ export function migrate(
   migrations = MIGRATIONS
 ): void {
   const missing = (version: number) =>
-    missingSteps(`The database ${name}`, version, migrations, ', or choose another namespace')
+    missingSteps(`The database ${name}`, version, migrations, sentence('storage.or_other_namespace'))
   const one = (text: string) => connection.send({ text, values: [] }).result().rows[0]
   const quoted = `"${schema}"`
   const present = one(`SELECT to_regclass('${quoted}.schema_version') IS NOT NULL`)![0] === 1

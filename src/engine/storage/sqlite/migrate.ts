@@ -36,7 +36,7 @@ export function requireOwn(database: Database): void {
 export function migrate(database: Database, migrations = MIGRATIONS): void {
   const present = database.pragma('user_version', { simple: true }) as number
   const name = `The database ${database.name}`
-  const missing = missingSteps(name, present, migrations, ', or choose another data directory')
+  const missing = missingSteps(name, present, migrations, sentence('storage.or_other_data_directory'))
   requireOwn(database)
   if (missing.length === 0) return
   database.transaction(() => {

@@ -103,7 +103,9 @@ export const accessErrors = {
   'access.no_role_in_project': ({ user, project }: { user: string; project: string }) =>
     `${user} has no role in the project ${project}.`,
   'access.no_role_in_node_group': ({ user, nodeGroup }: { user: string; nodeGroup: string }) =>
-    `${user} has no role in the node group ${nodeGroup}.`
+    `${user} has no role in the node group ${nodeGroup}.`,
+  'access.service_password_elsewhere': () =>
+    'The password of the service itself is changed on its machine, with --password-file or SCRAPDECK_PASSWORD'
 }
 
 export const sentence = sentencesOf(accessErrors)

@@ -1,5 +1,14 @@
 import { sentencesOf } from '../sentence.ts'
 
+const LIMITED = {
+  rules: { noun: 'alert rules', remedy: 'remove some, several at once under Alerts › Rules (filter them first)' },
+  channels: { noun: 'alert channels', remedy: 'remove some' },
+  silences: {
+    noun: 'silences',
+    remedy: 'end some, several at once under Alerts › Silences or with "scrapdeck alerts unsilence"'
+  }
+}
+
 export const apiErrors = {
   'api.rules_being_previewed': () => 'Other rule previews are running. Try again in a moment.',
   'api.channel_keeps_kind': ({ name, kind }: { name: string; kind: string }) =>
@@ -173,7 +182,40 @@ export const apiErrors = {
     `The jobs of one firing of ${name} have too many settings and arguments; ${limit}`,
   'api.firing_above_limit': ({ name, limit }: { name: string; limit: string }) =>
     `The jobs of one firing of ${name} would have more than ${limit} of settings and arguments. Split it into several schedules`,
-  'api.value_invalid': ({ name, problem }: { name: string; problem: string }) => `${name}: ${problem}`
+  'api.value_invalid': ({ name, problem }: { name: string; problem: string }) => `${name}: ${problem}`,
+  'api.silence_end': () => 'A silence ends after it begins and within a year: choose another end.',
+  'api.silence_too_long': ({ every }: { every: string }) =>
+    `A silence that repeats every ${every} lasts no longer than a ${every}: shorten it.`,
+  'api.silence_over': () =>
+    'This silence would never hold, because its last day has passed: choose a later one, or none.',
+  'api.no_room': ({ most, what }: { most: number; what: keyof typeof LIMITED }) =>
+    `There are already ${most} ${LIMITED[what].noun}, the most there can be: ${LIMITED[what].remedy}.`,
+  'api.no_room_in_project': ({
+    project,
+    own,
+    what
+  }: {
+    project: string | null
+    own: number
+    what: keyof typeof LIMITED
+  }) =>
+    `${project} already has ${own} ${LIMITED[what].noun}, the most that one project can have: ${LIMITED[what].remedy}.`,
+  'api.little_room_for_projects': (of: {
+    project: string | null
+    own: number
+    left: number
+    what: keyof typeof LIMITED
+  }) => {
+    const { noun, remedy } = LIMITED[of.what]
+    return `Projects can add only ${of.left} more ${noun} in all, and ${of.project} already has ${of.own}: ${remedy}.`
+  },
+  'api.rule_comparison': ({ watch, compares }: { watch: string; compares: readonly string[] }) =>
+    `A rule that tells when ${watch} compares with ${compares.join(' or ')} only.`,
+  'api.rule_scope': ({ watch, named, fits }: { watch: string; named: string; fits: readonly string[] }) =>
+    `A rule that tells when ${watch} would never fire with ${named}. It can name ${fits.length === 0 ? 'nothing' : fits.join(', ')}.`,
+  'api.rule_needs_spider': () =>
+    'Name the project and the spider that must succeed: of all spiders, some are not meant to run.',
+  'api.passkeys_need_browser': () => 'Passkeys need a browser: open the address of this Scrapdeck'
 }
 
 export const sentence = sentencesOf(apiErrors)

@@ -1,5 +1,16 @@
 import { sentencesOf } from '../sentence.ts'
 
+/** A variable that a project's scrapy.cfg names in `key`. `addressName`: the variable of its address. */
+interface Variable {
+  name: string
+  addressName: string
+  key: string
+  address: string
+}
+
+const notSent = ({ name, address, key }: Variable): string =>
+  `${name} is not sent to ${address} (${key} in scrapy.cfg): `
+
 export const cliErrors = {
   'cli.no_encryption_key_configured': () =>
     'No encryption key is configured. Create one (scrapdeck make-key FILE) and set encryption_key_file, or write an unencrypted backup with --not-encrypted.',
@@ -81,7 +92,23 @@ export const cliErrors = {
   'cli.sign_in_response_unexpected': () => 'The response to the sign-in is not from Scrapdeck. Start again.',
   'cli.sign_in_failed': ({ text }: { text: string }) => `${text}. Start again.`,
   'cli.no_program_sign_in': ({ address }: { address: string }) =>
-    `${address} cannot sign in programs: it is an older Scrapdeck, or something else. Check the address, or use a token.`
+    `${address} cannot sign in programs: it is an older Scrapdeck, or something else. Check the address, or use a token.`,
+  'cli.key_file_unreadable': ({ path, errorCode }: { path: string; errorCode: string }) =>
+    `${path} cannot be read (${errorCode}). Without --add, a new key file is made.`,
+  'cli.key_file_exists': ({ path }: { path: string }) =>
+    `${path} is there already. Name another file, or add a key to it with --add.`,
+  'cli.key_file_unwritable': ({ path, errorCode }: { path: string; errorCode: string }) =>
+    `${path} cannot be written (${errorCode}). Name a file in a directory that exists.`,
+  'cli.credentials_of_another_user': ({ file, owner }: { file: string; owner: string }) =>
+    `${file} belongs to another user (${owner}), so it is not used: that user would choose where your commands go. Run this as that user, or name the service with --url.`,
+  'cli.credentials_unreadable': ({ file }: { file: string }) =>
+    `${file} can be read only by the user that the service runs as. Run this as that user, or name the service with --url.`,
+  'cli.variable_of_another_address': (of: Variable & { belongsTo: string }) =>
+    `${notSent(of)}it belongs to ${of.addressName}, ${of.belongsTo}.`,
+  'cli.variable_without_address': (of: Variable) =>
+    `${notSent(of)}it belongs to a Scrapdeck, and ${of.addressName} is not set. If that address is right, set ${of.addressName} to it.`,
+  'cli.variable_to_address_in_file': (of: Variable) =>
+    `${notSent(of)}that address is from the project's file. If that address is right, set ${of.addressName} to it, or use --expand-variables.`
 }
 
 export const sentence = sentencesOf(cliErrors)

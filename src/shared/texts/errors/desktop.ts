@@ -36,7 +36,17 @@ export const desktopErrors = {
   'desktop.credentials_for_another_address': ({ url, newUrl }: { url: string; newUrl: string }) =>
     `The credentials were given for ${url} and are not sent to ${newUrl}. Enter them again for the new address.`,
   'desktop.engine_behind_ssh': ({ name }: { name: string }) =>
-    `A browser cannot reach ${name}, which is behind an SSH host.`
+    `A browser cannot reach ${name}, which is behind an SSH host.`,
+  'desktop.engine_unreachable': ({ label, problem }: { label: string; problem: string }) => `${label} ${problem}`,
+  /** These follow the name of the engine. */
+  'desktop.cannot_be_reached': ({ why }: { why: string }) => `cannot be reached: ${why}`,
+  'desktop.refused_behind_ssh': ({ why }: { why: string }) =>
+    `cannot be reached from the SSH host (${why}). Check the address behind it, as seen from there.`,
+  'desktop.ssh_ended': () => 'the SSH connection ended.',
+  'desktop.name_unknown': ({ errorCode }: { errorCode: string }) =>
+    `does not exist under this name (${errorCode}). Check the address.`,
+  'desktop.no_response': ({ errorCode, mayWantTls }: { errorCode: string; mayWantTls: boolean }) =>
+    `does not respond (${errorCode || 'no connection'}). ${mayWantTls ? 'If it uses TLS, use https://. ' : ''}Check that it is running and that this computer can reach it.`
 }
 
 export const sentence = sentencesOf(desktopErrors)

@@ -100,7 +100,24 @@ export const nodesErrors = {
     `${path}: there is no such file. Create it, or correct the path.`,
   'nodes.file_forbidden': ({ path }: { path: string }) =>
     `${path}: permission denied. Give Scrapdeck permission to read it.`,
-  'nodes.file_is_directory': ({ path }: { path: string }) => `${path}: it is a directory. Specify a file in it.`
+  'nodes.file_is_directory': ({ path }: { path: string }) => `${path}: it is a directory. Specify a file in it.`,
+  'nodes.python_path_has_nul': () => 'A path has no NUL character.',
+  'nodes.requirements_have_nul': () => 'Requirements have no NUL character.',
+  'nodes.requirements_empty': () => 'The requirements name no package. Write one per line, as in a requirements file.',
+  'nodes.listing_late': ({ seconds }: { seconds: number }) => `Importing the egg took more than ${seconds} seconds.`,
+  'nodes.listing_implausible': () => 'The egg lists implausibly many spiders.',
+  'nodes.listing_unreadable': ({ why }: { why: string }) => `The list of spiders is not readable (${why}).`,
+  'nodes.egg_not_importable': () => 'The code in the egg cannot be imported.',
+  'nodes.egg_killed': ({ signal }: { signal: string }) =>
+    `The code in the egg cannot be imported: the process was killed by ${signal}.`,
+  'nodes.egg_ended': ({ exitCode }: { exitCode: number | null }) =>
+    `The code in the egg cannot be imported: it ended the process with exit code ${exitCode ?? 'unknown'}.`,
+  'nodes.source_path_not_absolute': () => 'Enter the absolute path of the file on the machine where Scrapdeck runs',
+  'nodes.source_list_unusable': ({ problems }: { problems: readonly string[] }) =>
+    `The list cannot be used: ${problems.join('; ')}`,
+  'nodes.source_list_empty': () => 'The list has no nodes. Enter one address per line',
+  'nodes.source_host_invalid': ({ hostname }: { hostname: string }) => `${JSON.stringify(hostname)} is not a host name`,
+  'nodes.source_base_path_invalid': () => 'The base path is the part of the address after the port, such as /scrapyd/'
 }
 
 export const sentence = sentencesOf(nodesErrors)

@@ -1,5 +1,9 @@
 import { sentencesOf } from '../sentence.ts'
 
+const MEBIBYTE = 1024 * 1024
+
+const megabytes = (bytes: number): string => `${(bytes / MEBIBYTE).toFixed(bytes < 10 * MEBIBYTE ? 1 : 0)} MB`
+
 export const projectsErrors = {
   'projects.no_version': ({ project, version, near }: { project: string; version: string; near: string }) =>
     `The project ${project} has no version "${version}".${near}`,
@@ -65,7 +69,27 @@ export const projectsErrors = {
   'projects.zip_unreadable': ({ error }: { error: string }) =>
     `The file cannot be read as a zip archive (${error}). Build the egg again and upload it.`,
   'projects.zip_entry_damaged': ({ name, error }: { name: string; error: string }) =>
-    `${name} in the archive is damaged: ${error}.`
+    `${name} in the archive is damaged: ${error}.`,
+  'projects.archive_too_large': ({ sizeBytes, most }: { sizeBytes: number; most: number }) =>
+    `The file has ${megabytes(sizeBytes)}; the limit is ${megabytes(most)}.`,
+  'projects.archive_entries': ({ entries, most }: { entries: number; most: number }) =>
+    `The archive has ${entries} entries; the limit is ${most}.`,
+  'projects.archive_list_too_large': ({ most }: { most: number }) =>
+    `The list of files in the archive has more than ${megabytes(most)}.`,
+  'projects.archive_unpacks_too_large': ({ most }: { most: number }) =>
+    `The archive unpacks to more than ${megabytes(most)}.`,
+  'projects.archive_is_bomb': ({ ratio }: { ratio: number }) =>
+    `The archive unpacks to more than ${ratio} times its size, which only a zip bomb does.`,
+  'projects.archive_entry_too_large': ({ name, sizeBytes, most }: { name: string; sizeBytes: number; most: number }) =>
+    `${name} in the archive has ${sizeBytes} bytes; the limit is ${most}.`,
+  'projects.archive_entry_name': ({ name, problem }: { name: string; problem: string }) =>
+    `The entry ${JSON.stringify(name)} of the archive ${problem}.`,
+  'projects.archive_entry_is_link': ({ name }: { name: string }) =>
+    `The entry ${JSON.stringify(name)} of the archive is a symbolic link.`,
+  'projects.archive_entry_encrypted': ({ name }: { name: string }) =>
+    `The entry ${JSON.stringify(name)} of the archive is encrypted.`,
+  'projects.pinned_version_missing': ({ project, version }: { project: string; version: string }) =>
+    `${project} is pinned to version "${version}", which is missing. Upload it, or pin another version.`
 }
 
 export const sentence = sentencesOf(projectsErrors)

@@ -77,7 +77,9 @@ export const runsErrors = {
   'runs.expression_too_slow': () => 'The regular expression takes too long on this log. Make it simpler',
   'runs.expression_too_slow_for_logs': () => 'The regular expression takes too long on these logs. Make it simpler',
   'runs.cursor_invalid': ({ text }: { text: string }) =>
-    `${JSON.stringify(text)} is not the cursor of a search over logs`
+    `${JSON.stringify(text)} is not the cursor of a search over logs`,
+  'runs.export_too_large_unfiltered': () => 'The exported file is larger than the limit. Filter the items.',
+  'runs.items_too_large_for_duckdb': () => 'The items are too large to be converted for DuckDB.'
 }
 
 export const sentence = sentencesOf(runsErrors)

@@ -118,7 +118,24 @@ export const serverErrors = {
   'server.certificate_unreadable': ({ path }: { path: string }) =>
     `${path} cannot be read. Correct its owner and mode.`,
   'server.no_login_links_for_browsers': () =>
-    'A browser cannot create login links. Use `npm run scrapdeck -- link`, or send the user name and password.'
+    'A browser cannot create login links. Use `npm run scrapdeck -- link`, or send the user name and password.',
+  'server.passkeys_need_name': () => 'Passkeys need a host name: open Scrapdeck by its name.',
+  'server.passkeys_at_public_url': ({ publicUrl }: { publicUrl: string }) =>
+    `Passkeys of this Scrapdeck work at ${publicUrl} only: open it there.`,
+  /** `local`: the address to open instead; null: that of the host. */
+  'server.passkeys_not_at_address': ({ address, local }: { address: string; local: string | null }) =>
+    `Passkeys belong to a host name, and ${address} is an address: open ${local ?? 'Scrapdeck by its name, over HTTPS'}.`,
+  'server.passkeys_need_https': ({ origin }: { origin: string }) =>
+    `Browsers allow passkeys over HTTPS only, and ${origin} is plain HTTP: set up TLS first.`,
+  'server.credentials_missing': () =>
+    'No user name and password were sent. Send those that `npm run scrapdeck -- credentials` shows, or log in under /ui/.',
+  'server.credentials_wrong': () =>
+    'The user name or the password is wrong. `npm run scrapdeck -- credentials` shows the right ones.',
+  'server.no_role': ({ name, option }: { name: string; option: string }) =>
+    `None of the groups of ${name} has a role in this Scrapdeck. Ask its owner to add one of them to ${option}, or the administrator of your organization to add you to a group.`,
+  'server.upload_too_large': () => 'The upload is larger than the limit of 210 MB. Make the egg smaller.',
+  'server.body_too_large': () =>
+    'The body of the request is larger than the limit of 4 MB. Split it into several requests, and send files as forms.'
 }
 
 export const sentence = sentencesOf(serverErrors)

@@ -237,7 +237,20 @@ export const storageErrors = {
   'storage.postgres_connection_lost': ({ name, message }: { name: string; message: string }) =>
     `${name}: the connection was lost (${message}). Scrapdeck reconnects automatically.`,
   'storage.keys_differ': ({ name, database }: { name: string; database: string }) =>
-    `The engines on ${database} need the same encryption keys: this engine cannot read what ${name} stores, or ${name} cannot read what this engine would store. Give all engines the same encryption_key_file. Add a new key below the one in use on all of them before you move it to the first line. To start using encryption, stop all engines first.`
+    `The engines on ${database} need the same encryption keys: this engine cannot read what ${name} stores, or ${name} cannot read what this engine would store. Give all engines the same encryption_key_file. Add a new key below the one in use on all of them before you move it to the first line. To start using encryption, stop all engines first.`,
+  /** `holder` of `data_from_newer_version` and `data_too_old`. */
+  'storage.schema_of': ({ name, present }: { name: string; present: number }) =>
+    `${name} has schema version ${present}; this Scrapdeck supports versions`,
+  'storage.data_too_old': (of: { holder: string; baseline: number; commit: string; orElse: string }) =>
+    `${of.holder} from ${of.baseline} on. Open it once with Scrapdeck's commit ${of.commit}, which migrates it${of.orElse}.`,
+  'storage.or_other_namespace': () => ', or choose another namespace',
+  'storage.or_other_data_directory': () => ', or choose another data directory',
+  'storage.schema_older': ({ name, version, newest }: { name: string; version: number; newest: number }) =>
+    `${name} has schema version ${version}, an older one than this Scrapdeck (${newest}).`,
+  'storage.shared_queue_tables': ({ name, tables }: { name: string; tables: number }) =>
+    `${name} has ${tables === 0 ? 'no table' : 'several tables'} spider_job.`,
+  'storage.shared_queue_deployments': ({ name, refs }: { name: string; refs: readonly string[] }) =>
+    `${name} has the jobs of several deployments. Name one with --execution-ref: ${refs.join(', ')}`
 }
 
 export const sentence = sentencesOf(storageErrors)

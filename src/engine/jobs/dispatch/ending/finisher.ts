@@ -152,7 +152,7 @@ export class Finisher {
         this.#end(one, judgement, problem, {
           logBytes: tail?.sizeBytes ?? null,
           ...(isCut ? { logKeptBytes: keptBytes } : {}),
-          ...(problem === null ? {} : { logProblem: problem.said }),
+          ...(problem === null ? {} : { logProblem: asParam(problem.said) }),
           ...(reading?.errors.hasMessage(FEEDS_UNUSABLE) === true ? { feeds: FEEDS_UNUSABLE } : {}),
           ...(failures.itemsProblem === null ? {} : { itemsProblem: failures.itemsProblem })
         })

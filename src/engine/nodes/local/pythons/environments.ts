@@ -3,6 +3,7 @@ import type { Environment, ProjectName, ProjectPython, StartMode } from '../../.
 import { ScrapdeckError } from '../../../../shared/errors.ts'
 import { sentence } from '../../../../shared/texts/errors/nodes.ts'
 import { asSentence, type Message, plain, say } from '../../../../shared/texts/message.ts'
+import type { Sentence } from '../../../../shared/texts/sentence.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { Logger } from '../../../runtime/logger.ts'
 import type { Isolation } from '../isolation/isolation.ts'
@@ -264,15 +265,14 @@ function missing(problem: Message, waiting: Message): PythonOfProject {
 }
 
 function refuseEmpty(python: ProjectPython): void {
-  if (python.kind === 'interpreter' && python.path.includes('\0')) bad('A path has no NUL character.')
+  if (python.kind === 'interpreter' && python.path.includes('\0')) bad(sentence('nodes.python_path_has_nul'))
   if (python.kind !== 'requirements') return
-  if (python.text.includes('\0')) bad('Requirements have no NUL character.')
-  if (normaliseRequirements(python.text) === '')
-    bad('The requirements name no package. Write one per line, as in a requirements file.')
+  if (python.text.includes('\0')) bad(sentence('nodes.requirements_have_nul'))
+  if (normaliseRequirements(python.text) === '') bad(sentence('nodes.requirements_empty'))
 }
 
-function bad(message: string): never {
-  throw new ScrapdeckError('BAD_INPUT', message, { data: { field: 'python' } })
+function bad(text: Sentence): never {
+  throw new ScrapdeckError('BAD_INPUT', text, { data: { field: 'python' } })
 }
 
 export function noEnvironment(id: string): ScrapdeckError {

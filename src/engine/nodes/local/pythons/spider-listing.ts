@@ -1,3 +1,4 @@
+import type { Sentence } from '../../../../shared/texts/sentence.ts'
 import type { ProjectName } from '../../../../shared/contract/index.ts'
 import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -57,15 +58,15 @@ export async function listSpiders(options: ListingOptions): Promise<string[]> {
     : ((await listWarm(options, directory)) ?? (await listCold(options, directory)))
   options.signal?.throwIfAborted()
   const { answer, stderr, stoppedFor } = listing
-  if (stoppedFor === 'time') fail(`Importing the egg took more than ${LIMIT_MS / 1000} seconds.`, stderr)
-  if (stoppedFor === 'output') fail('The egg lists implausibly many spiders.', stderr)
+  if (stoppedFor === 'time') fail(sentence('nodes.listing_late', { seconds: LIMIT_MS / 1000 }), stderr)
+  if (stoppedFor === 'output') fail(sentence('nodes.listing_implausible'), stderr)
   const how = howItEnded(listing)
-  if (how !== null) fail(`The code in the egg cannot be imported${how}.`, stderr, how === '')
+  if (how !== null) fail(how, stderr, how.code === 'nodes.egg_not_importable')
   try {
     return Spiders.parse(JSON.parse(answer))
   } catch (error) {
     const why = error instanceof z.ZodError ? wordsOfZodError(error) : (error as Error).message
-    return fail(`The list of spiders is not readable (${why.slice(0, 200)}).`, stderr)
+    return fail(sentence('nodes.listing_unreadable', { why: why.slice(0, 200) }), stderr)
   }
 }
 
@@ -155,12 +156,12 @@ async function listSupervised(options: ListingOptions, workingDirectory: string)
   }
 }
 
-/** How the process ended, phrased to follow a description of the attempt. null: it succeeded. */
-function howItEnded({ code, signal, answer }: Listing): string | null {
-  if (signal !== null) return `: the process was killed by ${signal}`
+/** How the process failed. null: it succeeded. */
+function howItEnded({ code, signal, answer }: Listing): Sentence | null {
+  if (signal !== null) return sentence('nodes.egg_killed', { signal })
   // Python exits with 1 after an error, and the traceback says more.
-  if (code === 1) return ''
-  return code === 0 && answer.trim() !== '' ? null : `: it ended the process with exit code ${code ?? 'unknown'}`
+  if (code === 1) return sentence('nodes.egg_not_importable')
+  return code === 0 && answer.trim() !== '' ? null : sentence('nodes.egg_ended', { exitCode: code })
 }
 
 /** The first bytes of a file, or the last if `count` is negative. The project's code may have written the file. */
@@ -171,9 +172,9 @@ async function readPart(path: string, count: number): Promise<string> {
 }
 
 /** `stderr` ends with the cause, because Scrapyd's clients see nothing else. */
-function fail(cause: string, output: string, hasTraceback = false): never {
+function fail(cause: Sentence, output: string, hasTraceback = false): never {
   const end = output.trimEnd().split('\n').slice(-SHOWN_LINES).join('\n')
   const text = end ? sentence('nodes.listing_failed', { cause, end }) : cause
-  const stderr = hasTraceback && end ? end : `${end}\n${cause}`.trim()
+  const stderr = hasTraceback && end ? end : `${end}\n${cause.text}`.trim()
   throw new ScrapdeckError('EGG_IMPORT_FAILED', text, { data: { stderr } })
 }

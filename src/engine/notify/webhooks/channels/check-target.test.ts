@@ -98,9 +98,9 @@ test('targets without a secret need none, and a command is refused if the config
 })
 
 test('a secret is sent without TLS only to this machine and to private networks', () => {
-  expect(problemOfAddress('http://93.184.216.34/hook')).toMatch(/https/)
-  expect(problemOfAddress('http://[2606:4700::1111]/hook')).toMatch(/https/)
-  expect(problemOfAddress('http://chat.example.org/hook')).toMatch(/https/)
+  expect(problemOfAddress('http://93.184.216.34/hook')?.text).toMatch(/https/)
+  expect(problemOfAddress('http://[2606:4700::1111]/hook')?.text).toMatch(/https/)
+  expect(problemOfAddress('http://chat.example.org/hook')?.text).toMatch(/https/)
   for (const host of ['127.0.0.1', 'localhost', '10.1.2.3', '[::1]'])
     expect(problemOfAddress(`http://${host}/hook`)).toBeNull()
 })

@@ -1,6 +1,8 @@
 import { isIP } from 'node:net'
 import type { AlertTarget } from '../../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
+import { sentence } from '../../../../shared/texts/errors/notify.ts'
+import type { Sentence } from '../../../../shared/texts/sentence.ts'
 import { problemOfShownName } from '../../../../shared/unseen.ts'
 import type { AddressGuard } from '../addresses.ts'
 import { problemOfAddress } from './post-json.ts'
@@ -16,13 +18,7 @@ const HOST_NAME =
 /** core.telegram.org/bots/api#sendmessage: an id, or the name of a public channel or group. */
 const CHAT_ID = /^(?:-?[1-9]\d{0,18}|@[A-Za-z]\w{3,31})$/
 
-const SECRETS: Partial<Record<AlertTarget['kind'], string>> = {
-  slack: 'the address of the incoming webhook that Slack shows',
-  discord: 'the address of the webhook that Discord shows',
-  teams: 'the address of the workflow that Teams shows',
-  telegram: 'the token of the bot that @BotFather gave',
-  pagerduty: 'the integration key of the service in PagerDuty'
-}
+const SECRETS: ReadonlySet<string> = new Set(['slack', 'discord', 'teams', 'telegram', 'pagerduty'])
 
 /** Refuses targets that can never work. Throws BAD_INPUT or WEBHOOK_URL_FORBIDDEN. Secrets are checked on use. */
 export function checkTarget(
@@ -34,14 +30,12 @@ export function checkTarget(
     plugins
   }: { guard: AddressGuard; commands: readonly { name: string }[]; plugins: readonly string[] }
 ): void {
-  const missing = SECRETS[target.kind]
-  if (missing !== undefined && !hasSecret) throw bad(`Enter ${missing}.`)
+  if (SECRETS.has(target.kind) && !hasSecret) throw bad(sentence('notify.secret_missing', { kind: target.kind }))
   switch (target.kind) {
     case 'email':
       return checkMail(target, hasSecret, guard)
     case 'telegram':
-      if (!CHAT_ID.test(target.chatId))
-        throw bad(`${target.chatId} is not a chat: enter its id, such as -1001234567890, or the @name of a channel.`)
+      if (!CHAT_ID.test(target.chatId)) throw bad(sentence('notify.not_a_chat', { chatId: target.chatId }))
       return
     case 'pagerduty':
       return checkSecretUrl(target.url, guard)
@@ -60,19 +54,17 @@ export function checkTarget(
 
 function checkMail({ from, to, host, username, security }: Of<'email'>, hasSecret: boolean, guard: AddressGuard): void {
   for (const address of to) {
-    if (!isMailAddress(address)) throw bad(`${address} is not an e-mail address: use a form such as team@example.org.`)
+    if (!isMailAddress(address)) throw bad(sentence('notify.not_a_mail_address', { address }))
   }
   const own = NAMED_ADDRESS.exec(from)?.[1] ?? from
-  if (!isMailAddress(own))
-    throw bad(`${from} cannot be the sender: use a form such as Scrapdeck <scrapdeck@example.org>.`)
-  if (problemOfShownName(from + username) !== null) throw bad('The sender or the user name has invisible characters.')
+  if (!isMailAddress(own)) throw bad(sentence('notify.not_a_sender', { from }))
+  if (problemOfShownName(from + username) !== null) throw bad(sentence('notify.sender_has_invisible_characters'))
   const bare = host.replace(/^\[(.*)\]$/, '$1')
   if (bare !== host || (isIP(host) === 0 && !HOST_NAME.test(host)))
-    throw bad(`${host} is not a mail server: enter its name, such as smtp.example.org, without a port.`)
+    throw bad(sentence('notify.not_a_mail_server', { host }))
   guard.checkUrl(isIP(host) === 6 ? `http://[${host}]/` : `http://${host}/`)
-  if (username !== '' && !hasSecret) throw bad(`Enter the password of ${username}, or no user name.`)
-  if (username !== '' && security === 'none')
-    throw bad('Without TLS, everybody on the way could read the password. Choose STARTTLS or TLS, or no user name.')
+  if (username !== '' && !hasSecret) throw bad(sentence('notify.mail_password_missing', { username }))
+  if (username !== '' && security === 'none') throw bad(sentence('notify.mail_password_without_tls'))
 }
 
 const isMailAddress = (text: string): boolean => text.length <= 254 && MAIL_ADDRESS.test(text)
@@ -80,26 +72,17 @@ const isMailAddress = (text: string): boolean => text.length <= 254 && MAIL_ADDR
 function checkSecretUrl(url: string, guard: AddressGuard): void {
   guard.checkUrl(url)
   const problem = problemOfAddress(url)
-  if (problem !== null) throw bad(`${problem}.`)
+  if (problem !== null) throw bad(sentence('notify.channel_address_unusable', { problem }))
 }
 
 function checkPlugin({ plugin }: Of<'plugin'>, known: readonly string[]): void {
   if (known.includes(plugin)) return
-  throw bad(
-    known.length === 0
-      ? 'No plugin of the configuration has the hook alert: add one to plugins first.'
-      : `There is no plugin ${plugin} with the hook alert. There is: ${known.join(', ')}.`
-  )
+  throw bad(sentence('notify.no_alert_plugin', { plugin, known }))
 }
 
 function checkCommand({ command }: Of<'command'>, commands: readonly { name: string }[]): void {
   if (commands.some(({ name }) => name === command)) return
-  const known = commands.map(({ name }) => name).join(', ')
-  throw bad(
-    known === ''
-      ? 'The configuration names no commands: add one to alert_commands first.'
-      : `There is no command ${command} in alert_commands. It has: ${known}.`
-  )
+  throw bad(sentence('notify.no_alert_command', { command, known: commands.map(({ name }) => name) }))
 }
 
-const bad = (text: string): ScrapdeckError => new ScrapdeckError('BAD_INPUT', text)
+const bad = (text: Sentence): ScrapdeckError => new ScrapdeckError('BAD_INPUT', text)

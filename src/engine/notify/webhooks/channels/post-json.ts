@@ -1,3 +1,5 @@
+import { sentence } from '../../../../shared/texts/errors/notify.ts'
+import type { Sentence } from '../../../../shared/texts/sentence.ts'
 import { isIP } from 'node:net'
 import { createAddressGuard, hostOf } from '../addresses.ts'
 import type { SendResult } from '../plan-try.ts'
@@ -28,7 +30,7 @@ export async function postJson(
   const { url, shown, secret, say } = request
   const nothing = { isGood: false, status: null, text: '' }
   const problem = problemOfAddress(url)
-  if (problem !== null) return { ...nothing, answer: problem }
+  if (problem !== null) return { ...nothing, answer: problem.text }
   const body = JSON.stringify(request.body)
   say(`> POST ${shown} (${Buffer.byteLength(body)} bytes)`)
   const answer = await post({ url, headers: {}, body, readsText: true })
@@ -72,12 +74,12 @@ const ofEverybody = createAddressGuard([])
  * Why an address cannot be used. Without TLS, networks on the way could read the secret, so plain HTTP is allowed only
  * on this machine and in private networks.
  */
-export function problemOfAddress(text: string): string | null {
+export function problemOfAddress(text: string): Sentence | null {
   const url = URL.parse(text.trim())
-  if (url === null) return 'The address of this channel is not valid: enter the whole address, such as https://…'
+  if (url === null) return sentence('notify.channel_address_invalid')
   const host = hostOf(url)
   const isInside = host === 'localhost' || (isIP(host) !== 0 && !ofEverybody.isAllowed(host))
-  if (url.protocol === 'http:' && !isInside) return 'The address of this channel must start with https: it is a secret'
+  if (url.protocol === 'http:' && !isInside) return sentence('notify.channel_address_plain')
   return null
 }
 

@@ -35,7 +35,7 @@ export async function writeItems(
   let items = 0
   const write = async (text: string | Buffer): Promise<void> => {
     sizeBytes += Buffer.byteLength(text)
-    if (sizeBytes > maxBytes) throw tooLarge('The exported file is larger than the limit. Filter the items.')
+    if (sizeBytes > maxBytes) throw new ScrapdeckError('ITEMS_TOO_LARGE', sentence('runs.export_too_large_unfiltered'))
     if (!target.write(text)) await Promise.race([once(target, 'drain'), failed])
   }
   try {
@@ -77,7 +77,8 @@ export async function convertToLines(source: ItemsSource, head: Head, signal: Ab
     for await (const { items } of readItems(source, head, signal)) {
       const text = Buffer.concat(items.flatMap((raw) => [lineOf(raw), Buffer.from('\n')]))
       writtenBytes += text.length
-      if (writtenBytes > source.convertedMaxBytes) throw tooLarge('The items are too large to be converted for DuckDB.')
+      if (writtenBytes > source.convertedMaxBytes)
+        throw new ScrapdeckError('ITEMS_TOO_LARGE', sentence('runs.items_too_large_for_duckdb'))
       if (!target.write(text)) await Promise.race([once(target, 'drain'), failed])
     }
     target.end()
@@ -130,8 +131,4 @@ function explainFull(error: Error): Error {
   return new ScrapdeckError('ITEMS_TOO_LARGE', sentence('runs.disk_full'), {
     cause: error
   })
-}
-
-function tooLarge(text: string): ScrapdeckError {
-  return new ScrapdeckError('ITEMS_TOO_LARGE', text)
 }
