@@ -90,7 +90,7 @@ async function readOrMakeKey(path: string): Promise<Buffer> {
       cause: error
     })
   }
-  // Never overwrites the file, because everything encrypted with the real key would be lost.
+  // Never overwrite the file, because everything encrypted with the real key would be lost.
   throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', sentence('storage.key_file_invalid', { path }))
 }
 

@@ -1,4 +1,4 @@
-/** The user ids reserved for projects. The first is also the id of the group that these users share. */
+/** The user ids reserved for projects. The first is the id of the group that these users share. */
 export interface UserRange {
   first: number
   last: number

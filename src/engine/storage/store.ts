@@ -502,7 +502,7 @@ export interface DeliveryStore extends DueDeliveryStore {
   findNewestDelivery(webhookIds: readonly WebhookId[]): Promise<string | null>
   /** Deliveries of these webhooks after this id, oldest first; null: all deliveries. */
   listDeliveriesAfter(webhookIds: readonly WebhookId[], after: string | null, limit: number): Promise<StoredDelivery[]>
-  /** Makes ended deliveries due again with fresh attempts; without ids, all dead ones. Returns their number. */
+  /** Makes ended deliveries due again with fresh attempts; without ids, all dead deliveries. Returns their number. */
   replayDeliveries(webhookId: WebhookId, ids: string[], nowMs: number): Promise<number>
 }
 

@@ -97,7 +97,7 @@ export function connectRemote(
   const readCertificate = async () =>
     readPeerCertificate(new URL(url), CONNECT_MS, tunnel === null ? undefined : await openSocket())
 
-  // Does not follow redirects, which would send the credentials to another address.
+  // Never follows redirects, which would send the credentials to another address.
   async function request(address: string, { method = 'GET', headers = [], body = null, signal }: Sent) {
     const { origin, pathname, search } = new URL(address)
     const answer = await agent.request({

@@ -70,7 +70,7 @@ export function openPostgresTarget(
     }
     if (isRestarted) ask(`DROP SCHEMA IF EXISTS "${draft}" CASCADE`)
     ask(`SET search_path TO "${draft}"`)
-    // This session holds the lock of the namespace, so no one else can migrate it.
+    // This session holds the namespace's lock, so no engine can migrate it in the meantime.
     migrate(connection, { schema: draft, lockSql: 'SELECT 1', name: address.name })
     const begun = ask(`SELECT to_regclass('"${draft}".${COPY_OF}') IS NOT NULL`)[0]![0] === 1
     return {

@@ -111,7 +111,7 @@ async function outcomeOf(query: Query, opening: Promise<Session>): Promise<Outco
   }
 }
 
-/** Keeps queries in order. While the first ones wait for a connection, later ones wait too. */
+/** Keeps queries in order. While earlier queries wait for a connection, later queries wait too. */
 let turn: Promise<unknown> = Promise.resolve()
 
 async function send(queries: Query[]): Promise<void> {

@@ -24,7 +24,7 @@ import { requireNextRevision, createTable, replaceRow } from './table.ts'
 
 const ofProjects = (sql: Fragments) => `(CAST(:projects AS TEXT) IS NULL OR project ${among(sql, ':projects')})`
 
-/** Only the first condition can use an index; the second one breaks ties. */
+/** Only the first condition can use an index; the second condition breaks ties. */
 const AFTER = 'ended_at_ms <= :beforeMs AND (ended_at_ms < :beforeMs OR id > :beforeId)'
 
 /** Firing alerts are few, so all of them are listed, most severe first. Ended alerts follow, by end time. */

@@ -146,7 +146,7 @@ export function createAttempts({
   let wantedLogs = new Set<JobId>()
   let asked: Asked | null = null
   let left: JobThatLeft[] = []
-  /** Logs archived in this write. Only the last one of each attempt counts. */
+  /** Logs archived in this write. Only the last log of each attempt counts. */
   const logs = new Map<string, Cell[]>()
   const updates = createAttemptUpdates(database)
 

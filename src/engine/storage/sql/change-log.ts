@@ -103,7 +103,7 @@ export function createChangeLog(database: Database) {
       return { changes: [...newestOf.values()], cursor: reached, reset: false }
     },
 
-    /** Prunes only the oldest entries, so that the remaining ones have no gap. */
+    /** Prunes only the oldest entries, so that the remaining entries have no gap. */
     prune: (keep: number, limit: number): number => prune.run(changeCursor() - keep, limit).changes
   }
 }

@@ -39,8 +39,8 @@ export const queueSql = (sql: Fragments) => ({
 export const QUEUE_MANY = {
   /**
    * Claims only jobs without an overlap key. Jobs with an overlap key are claimed one by one, so that each claim sees
-   * the previous ones. Also returns the attempts of jobs whose jobid is free on the node. Their last column is the
-   * job's id.
+   * the previous claims. Also returns the attempts of jobs whose jobid is free on the node. The last column of an
+   * attempt is the job's id.
    */
   claim: {
     with: `claimed(${JOB_NAMES}) AS (
@@ -116,7 +116,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
     const wantedOf = ({ entry, ...fields }: AttemptStart): Claim => ({ ...fields, atMs: entry.atMs })
     const alone = (row: JobRow | undefined) => (row === undefined ? undefined : { row, hasAttempt: false })
     if (claimMany === undefined) return starts.map((start) => alone(claim.get(wantedOf(start))))
-    // Claim each job only for its first start, because a second one would find the job claimed.
+    // Claim each job only for its first start, because a second start would find the job claimed.
     const firsts = new Map(starts.toReversed().map((start) => [start.jobId, start]))
     const given = [...firsts.values()].map(({ jobId, number, nodeId, version, entry, jobid }) => {
       return [jobId, nodeId, number, version, entry.atMs, jobid]

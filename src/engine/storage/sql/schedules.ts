@@ -169,7 +169,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
     ...summaryOf(row.jobIds === '[]' ? [] : jobsOf.all(row.jobIds))
   })
 
-  /** Reads nothing if no new job can be a duplicate or wait for others, because all of them are then still queued. */
+  /** Reads nothing if no new job can be a duplicate or wait for others, because all new jobs are then still queued. */
   function factsOf(made: NewJob[], jobIds: JobId[]): ReturnType<typeof summaryOf> {
     if (made.some(({ dedupe, after }) => dedupe !== null || after.length > 0)) {
       return summaryOf(jobsOf.all(JSON.stringify(jobIds)))

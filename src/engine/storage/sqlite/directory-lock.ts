@@ -10,7 +10,7 @@ export interface DirectoryLock {
 }
 
 /**
- * SQLite's exclusive lock on a separate file. The operating system releases it when the process dies, even after
+ * SQLite's exclusive lock on a separate file. The operating system releases the lock when the process dies, even after
  * `kill -9`, so it is never stale. Other programs can still read the data while an engine runs.
  */
 export function lockDirectory(directory: string): DirectoryLock {

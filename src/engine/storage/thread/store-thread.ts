@@ -27,7 +27,8 @@ import {
 const PATIENT = new Set<Verb>(['applyChanges', 'markLogArchived', 'recordReadings'])
 const PATIENCE_MS = 5
 /**
- * Longer than PATIENCE_MS, because while calls keep arriving, each commit rewrites the same pages (counters, log ends).
+ * The delay while calls keep arriving. Longer than PATIENCE_MS, because each commit rewrites the same pages (counters,
+ * ends of logs).
  */
 const PATIENCE_WHEN_BUSY_MS = 25
 

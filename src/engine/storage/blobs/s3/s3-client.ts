@@ -111,8 +111,8 @@ export class S3Client {
   }
 
   /**
-   * The caller must read or destroy the body. Interrupted bodies are not retried, because only the reader knows where
-   * to continue.
+   * The caller must read or destroy the body. Interrupted transfers are not retried, because only the reader knows
+   * where to continue.
    */
   stream(request: S3Request): Promise<S3Stream> {
     return this.#withRetries(request, async (answer) => answer)
