@@ -65,7 +65,7 @@ function spidersOf(version: Version | undefined): string | null {
   return error == null ? 'not listed yet' : `not listed: ${error.trimEnd().split('\n').at(-1)}`
 }
 
-/** `eu-1, eu-2 (failed)`. The names of nodes that have the version are printed without a note. */
+/** `eu-1, eu-2 (failed)`. A node that has the version is listed without a note. */
 export function describeDeployments({ deployments }: Version, nodes: Map<string, string>): string {
   return deployments
     .map(({ nodeId, state, error }) => {

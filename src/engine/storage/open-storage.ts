@@ -23,7 +23,7 @@ import { openStoreInWorker } from './thread/store-thread.ts'
 export interface StorageOptions extends SharedBlobsOptions {
   postgres?: PostgresAddress | null
   secretBox?: SecretBox
-  /** The key file for stored secrets, which several engines share. Default: a file in the data directory. */
+  /** The key file for stored secrets. Engines on one database need the same key. Default: in the data directory. */
   secretKeyFile?: string | null
   /** Encrypts eggs, archived logs, items and caches. Default: no encryption. */
   encryption?: EncryptionOptions | null

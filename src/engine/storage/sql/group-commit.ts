@@ -124,7 +124,7 @@ export function createGroupCommit(options: {
     }
   }
 
-  /** `end` throws if one of the statements failed. COMMIT does the same without a separate round trip. */
+  /** `end` throws if one of the statements failed. COMMIT throws too, without a separate round trip. */
   function run(group: Operation[], end: (() => void) | undefined): (() => void)[] {
     try {
       for (const { ahead } of group) ahead?.()
