@@ -1,7 +1,7 @@
 import type { HeadFormat } from './head-format.ts'
 import { parseRecordHead } from './record-head.ts'
 
-/** A query for log lines on which errors can start. `isErrorLine` decides for each result. */
+/** A query for log lines on which errors can start. `isErrorLine` checks each result. */
 export function errorQueryOf(format: HeadFormat | undefined): { text: string; isRegex: true; matchesCase: boolean } {
   if (format?.kind === 'json') return { text: JSON_ERROR, isRegex: true, matchesCase: false }
   const level = format?.kind === 'pattern' ? format.parts.find(({ part }) => part === 'level') : undefined

@@ -178,7 +178,7 @@ function NodeOrWaiting({ job, nodeName, awayOf }: { job: Job; nodeName: (id: str
   )
 }
 
-/** Whether the job has counts. A job that never ran has none, nor does a running one until its log has been read. */
+/** Whether the job has counts. A job that never ran has none, nor does a running job until its log has been read. */
 const hasCounts = ({ state, startedAtMs, items, errors }: Job): boolean =>
   (state === 'ended' && startedAtMs !== null) || items !== null || errors !== null
 

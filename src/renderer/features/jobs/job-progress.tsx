@@ -111,8 +111,7 @@ function SeriesCharts({ series, job, figures }: { series: RunSeries; job: Job; f
 
 /**
  * Computes rates from the series of totals. Intervals follow the clock, so the first and the last can be longer than
- * the run's part in them. Their rates use only that part. Omits the last interval of a live run (`endedAtMs`
- * null).
+ * the run's part in them. Their rates use only that part. Omits the last interval of a live run (`endedAtMs` null).
  */
 export function ratesOf(
   series: RunSeries,

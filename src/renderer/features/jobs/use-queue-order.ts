@@ -76,7 +76,7 @@ export function useQueueOrder({
   return { ordered, isOrdered, isReading, reorder }
 }
 
-/** The job that follows the moved ones. Undo puts them back before it. */
+/** The job that follows the moved jobs. Undo puts the moved jobs back before it. */
 function followerOf(ordered: readonly Job[], isMoved: ReadonlySet<string>, first: Job): Job | null {
   const from = ordered.indexOf(first)
   return ordered.slice(from).find(({ id }) => !isMoved.has(id)) ?? null

@@ -61,7 +61,7 @@ function AsOf() {
 const DAY_MS = 86_400_000
 const SHOWN = 4
 /**
- * The number of errors to check. Errors are sorted by when they were last seen, so new ones are usually among these.
+ * The number of errors to check. The most recently seen errors come first, so new ones are usually among these.
  */
 const LOOKED_AT = 100
 

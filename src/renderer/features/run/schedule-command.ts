@@ -80,7 +80,7 @@ function curl(path: string, options: readonly string[][], { address, username }:
   return lines.join(' \\\n  ')
 }
 
-/** Quotes text for POSIX shells, unless nothing in it is special to them. */
+/** Quotes text for POSIX shells, unless it contains no special characters. */
 function quoteForShell(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }

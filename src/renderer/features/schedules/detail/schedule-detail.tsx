@@ -193,7 +193,7 @@ function Upcoming({ schedule }: { schedule: Schedule }) {
       }
     } catch {
       // This page cannot evaluate the timing. A newer engine may have saved it, with zones or fields that the page does
-      // not know. Its description is shown above.
+      // not know. The timing's description is shown above.
       return { occurrences: [], changes: [] }
     }
   }, [schedule])
