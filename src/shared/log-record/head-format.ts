@@ -28,7 +28,7 @@ export const JSON_FORMAT: HeadFormat = { kind: 'json' }
 export const MAX_HEAD = 512
 const MAX_PARTS = 40
 
-/** Scrapy's messages at the start and the end of a run, with their loggers. The messages are the same in all formats. */
+/** Messages, with their loggers, that Scrapy writes at the start and the end of a run in every log format. */
 const KNOWN_MESSAGES: [start: string, logger: string][] = [
   ['Spider opened', 'scrapy.core.engine'],
   ['Enabled addons:', 'scrapy.addons'],

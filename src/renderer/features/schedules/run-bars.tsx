@@ -9,7 +9,7 @@ const BARS = 30
 const BAR_PX = 4
 const STEP_PX = 5
 const HEIGHT_PX = 20
-/** The height of the mark below the line that shows a failed run, because color must not be the only signal. */
+/** The height of the mark that a failed run has below the line, because color must not be the only signal. */
 const FOOT_PX = 4
 
 /**

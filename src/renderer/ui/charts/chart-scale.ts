@@ -3,7 +3,7 @@ export interface Point {
   readonly value: number
 }
 
-/** Three to five values from 0 to at least `peak`, in steps of a power of two for memory, otherwise of 1, 2, 5, 10 … */
+/** Three to five values from 0 to at least `peak`. The step is a power of two for memory, otherwise 1, 2, 5, 10 … */
 export function valueTicks(peak: number, isBinary: boolean): number[] {
   // Values near zero must look near zero.
   const top = Math.max(peak, 10)
