@@ -20,7 +20,7 @@ import type { FakeEngine } from './fake-engine.ts'
 configure({ asyncUtilTimeout: 5000 })
 
 /** Renders the whole app at an address with a fake engine. `stop()` unmounts it. */
-export function renderApp(engine: FakeEngine, address = '/') {
+export function renderApp(engine: Pick<FakeEngine, 'client' | 'stop'>, address = '/') {
   stubBrowser()
   const queryClient = createQueryClient()
   const router = createAppRouter(createMemoryHistory({ initialEntries: [address] }))
