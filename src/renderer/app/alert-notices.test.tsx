@@ -1,14 +1,14 @@
 import { fireEvent, screen, waitFor } from '@testing-library/react'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { createFakeEngine, type FakeEngine } from '../testing/fake-engine.ts'
+import { openRealEngine, type RealEngine } from '../testing/real-engine.ts'
 import { renderApp } from '../testing/render-app.tsx'
 
-let engine: FakeEngine
+let engine: RealEngine
 let app: ReturnType<typeof renderApp>
 let shown: { title: string; body: string | undefined }[]
 let answer: NotificationPermission
 
-beforeEach(() => {
+beforeEach(async () => {
   shown = []
   answer = 'default'
   class FakeNotification {
@@ -22,7 +22,7 @@ beforeEach(() => {
   }
   vi.stubGlobal('Notification', FakeNotification)
   vi.stubGlobal('isSecureContext', true)
-  engine = createFakeEngine({ jobCount: 5 })
+  engine = await openRealEngine()
   app = renderApp(engine)
 })
 afterEach(() => {

@@ -130,7 +130,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
     ...createFakeAccess(world, options),
     audit: audit.handlers,
     webhooks: createFakeWebhooks(world),
-    ...createFakeAlerts(world),
+    ...createFakeAlerts(),
     fleetFile: createFakeFleetFile(),
     environments,
     engines: createFakeEngines(options),

@@ -1,14 +1,14 @@
 import { configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
 import { afterEach, expect, it } from 'vitest'
-import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
+import { openRealEngine, type RealEngine } from '../../testing/real-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
 
 configure({ asyncUtilTimeout: 8000 })
 
-let engine: FakeEngine
+let engine: RealEngine
 let app: ReturnType<typeof renderApp>
-function open(address: string, options: Parameters<typeof createFakeEngine>[0] = {}) {
-  engine = createFakeEngine({ jobCount: 60, ...options })
+async function open(address: string) {
+  engine = await openRealEngine()
   app = renderApp(engine, address)
 }
 afterEach(() => app.stop())
@@ -16,6 +16,7 @@ afterEach(() => app.stop())
 const rules = async () => (await engine.client.alertRules.list()).rules
 const ruleOf = async (name: string) => (await rules()).find((one) => one.name === name)
 const channels = async () => (await engine.client.alertChannels.list()).channels
+const channelOf = async (name: string) => (await channels()).find((one) => one.name === name)
 const row = async (name: string) => within(await screen.findByRole('listitem', { name }))
 const dialog = async (name: string) => within(await screen.findByRole('dialog', { name }))
 const choose = async (field: HTMLElement, option: string) => {
@@ -24,11 +25,11 @@ const choose = async (field: HTMLElement, option: string) => {
 }
 
 it('shows each rule as a sentence with its noise, turns it off, and finds it by its watch', async () => {
-  open('/alerts/rules')
+  await open('/alerts/rules')
   const news = await row('Rule news: fewer than 20 items')
   expect(news.getByText('When a run of any spider of news has at most 20 items')).toBeTruthy()
   expect(await news.findByText('notifies #crawl-alerts')).toBeTruthy()
-  expect(news.getByText('Fired 41 times, acted on 2: consider a longer time or a lower threshold')).toBeTruthy()
+  expect(news.getByText(/^Fired 5 times, acted on none/i)).toBeTruthy()
   fireEvent.click(news.getByRole('switch'))
   await waitFor(async () => expect((await ruleOf('news: fewer than 20 items'))?.enabled).toBe(false))
   fireEvent.change(screen.getByRole('textbox', { name: 'Filter rules' }), { target: { value: 'osm_poi' } })
@@ -36,7 +37,7 @@ it('shows each rule as a sentence with its noise, turns it off, and finds it by 
 })
 
 it('creates a rule: its watch sets usual values, errors are at their fields, and a name is suggested', async () => {
-  open('/alerts/rules')
+  await open('/alerts/rules')
   fireEvent.click(await screen.findByRole('button', { name: 'New rule' }))
   const editor = await dialog('New alert rule')
   await choose(editor.getByRole('combobox', { name: 'Notify when' }), 'a job waits too long')
@@ -55,12 +56,12 @@ it('creates a rule: its watch sets usual values, errors are at their fields, and
   await waitFor(async () =>
     expect(await ruleOf(name)).toMatchObject({ project: 'prices', forSeconds: 5_400, severity: 'warning' })
   )
-  const onCall = (await channels()).find((one) => one.name === 'on-call')!
+  const onCall = (await channelOf('on-call'))!
   expect((await ruleOf(name))?.channels).toEqual([onCall.id])
 })
 
 it('edits a rule with escalation, reports a concurrent change, duplicates and removes the rule', async () => {
-  open('/alerts/rules')
+  await open('/alerts/rules')
   fireEvent.click(await screen.findByRole('button', { name: 'Edit New errors' }))
   const editor = await dialog('Edit New errors')
   fireEvent.click(editor.getByRole('button', { name: /Grouping, repeats, escalation/ }))
@@ -85,7 +86,7 @@ it('edits a rule with escalation, reports a concurrent change, duplicates and re
 })
 
 it('opens the editor for the spider of a job and for a node, with two clicks', async () => {
-  open('/jobs')
+  await open('/jobs')
   const { jobs } = await engine.client.jobs.list({ limit: 1 })
   const { id, project, spider } = jobs[0]!
   await app.router.navigate({ to: '/jobs', search: { job: id } })
@@ -97,7 +98,8 @@ it('opens the editor for the spider of a job and for a node, with two clicks', a
   fireEvent.click(editor.getByRole('button', { name: 'Add rule' }))
   await waitFor(async () => expect((await rules()).at(-1)).toMatchObject({ project, spider, threshold: 3 }))
 
-  await app.router.navigate({ to: '/nodes', search: { node: 'eu-1' as never } })
+  const eu1 = (await engine.client.nodes.list()).nodes.find(({ name }) => name === 'eu-1')
+  await app.router.navigate({ to: '/nodes', search: { node: eu1!.id } })
   fireEvent.click(await screen.findByRole('button', { name: 'Notify me when…' }))
   fireEvent.click(await screen.findByRole('menuitem', { name: 'this node is down' }))
   expect(await (await dialog('New alert rule')).findByText('Fires when eu-1 does not respond for 2 min.')).toBeTruthy()
@@ -105,7 +107,7 @@ it('opens the editor for the spider of a job and for a node, with two clicks', a
 
 it('adds a maintenance window from the palette, shows when it is next, and removes it, with Undo', async () => {
   const silences = async () => (await engine.client.alertSilences.list()).silences
-  open('/')
+  await open('/')
   fireEvent.click(await screen.findByRole('button', { name: 'Search or run a command' }))
   const search = await screen.findByRole('textbox', { name: 'Search or run a command' })
   fireEvent.change(search, { target: { value: 'maintenance window' } })
@@ -123,18 +125,19 @@ it('adds a maintenance window from the palette, shows when it is next, and remov
   const shown = await row('Silence of project maps')
   expect(shown.getByText(words)).toBeTruthy()
   expect(shown.getByText(/^(next in|until) /)).toBeTruthy()
-  const made = (await silences()).at(-1)!
+  const ofMaps = async () => (await silences()).find(({ project }) => project === 'maps')
+  const made = (await ofMaps())!
   expect(made).toMatchObject({ project: 'maps', repeats: { every: 'week', zone: 'Asia/Tokyo', endsMs: null } })
   expect(made.untilMs - made.fromMs).toBe(8 * 3_600_000)
   fireEvent.click(shown.getByRole('button', { name: /^Remove the silence/ }))
   await waitFor(async () => expect(await silences()).toHaveLength(2))
   fireEvent.click(screen.getAllByRole('button', { name: 'Undo' })[0]!)
-  await waitFor(async () => expect((await silences()).at(-1)).toMatchObject({ fromMs: made.fromMs, project: 'maps' }))
+  await waitFor(async () => expect(await ofMaps()).toMatchObject({ fromMs: made.fromMs }))
 })
 
 it('ends a silence, with Undo, and adds a future one before a maintenance', async () => {
   const silences = async () => (await engine.client.alertSilences.list()).silences
-  open('/alerts/silences')
+  await open('/alerts/silences')
   const gpu = await row('Silence of the rule A job waits longer than an hour')
   expect(gpu.getByText('by ben')).toBeTruthy()
   fireEvent.click(gpu.getByRole('button', { name: /^End the silence/ }))
@@ -150,11 +153,11 @@ it('ends a silence, with Undo, and adds a future one before a maintenance', asyn
   expect(await form.findByText('Enter a date and time')).toBeTruthy()
   fireEvent.click(form.getByRole('radio', { name: 'Tomorrow 9:00' }))
   fireEvent.click(form.getByRole('button', { name: 'Silence' }))
-  await waitFor(async () => expect((await silences()).at(-1)).toMatchObject({ project: 'maps' }))
+  await waitFor(async () => expect((await silences()).map(({ project }) => project)).toContain('maps'))
 })
 
 it('adds a channel with its secret, keeps it when edited, and removes it', async () => {
-  open('/alerts/channels')
+  await open('/alerts/channels')
   fireEvent.click(await screen.findByRole('button', { name: 'Add channel' }))
   const form = await dialog('Add channel')
   await choose(form.getByRole('combobox', { name: 'Kind' }), 'Telegram')
@@ -164,8 +167,7 @@ it('adds a channel with its secret, keeps it when edited, and removes it', async
   fireEvent.change(form.getByLabelText('Bot token'), { target: { value: '123:ABC' } })
   fireEvent.click(form.getByRole('button', { name: 'Add channel' }))
   await waitFor(async () =>
-    expect((await channels()).at(-1)).toMatchObject({
-      name: '-100123',
+    expect(await channelOf('-100123')).toMatchObject({
       hasSecret: true,
       target: { kind: 'telegram' },
       messagesPerHour: 60
@@ -179,7 +181,7 @@ it('adds a channel with its secret, keeps it when edited, and removes it', async
   fireEvent.click(editor.getByRole('checkbox', { name: /^Quiet hours/ }))
   fireEvent.click(editor.getByRole('button', { name: 'Save channel' }))
   await waitFor(async () =>
-    expect((await channels()).at(-1)).toMatchObject({ name: 'ops chat', hasSecret: true, quiet: { from: '22:00' } })
+    expect(await channelOf('ops chat')).toMatchObject({ hasSecret: true, quiet: { from: '22:00' } })
   )
   fireEvent.click(await screen.findByRole('button', { name: 'More actions for ops chat' }))
   fireEvent.click(await screen.findByRole('menuitem', { name: 'Edit…' }))
@@ -199,11 +201,11 @@ it('adds a channel with its secret, keeps it when edited, and removes it', async
 })
 
 it('shows the limit of a channel and its held messages, and removes the limit', async () => {
-  open('/alerts/channels')
+  await open('/alerts/channels')
   const slack = await row('Channel #crawl-alerts')
-  expect(slack.getByText('Slack · up to 60 messages an hour')).toBeTruthy()
+  expect(slack.getByText('Slack · up to 2 messages an hour')).toBeTruthy()
   expect(slack.getByRole('status').textContent).toMatch(
-    /^12 messages are held by the limit, the next until \d\d:\d\d\. See all alerts$/
+    /^\d messages? (is|are) held by the limit, the next until \d\d:\d\d\. See all alerts$/
   )
   fireEvent.click(slack.getByRole('button', { name: 'More actions for #crawl-alerts' }))
   fireEvent.click(await screen.findByRole('menuitem', { name: 'Edit…' }))
@@ -214,13 +216,13 @@ it('shows the limit of a channel and its held messages, and removes the limit', 
   expect(await editor.findByText('At least 1')).toBeTruthy()
   fireEvent.change(limit, { target: { value: '' } })
   fireEvent.click(editor.getByRole('button', { name: 'Save channel' }))
-  await waitFor(async () =>
-    expect((await channels()).find(({ name }) => name === '#crawl-alerts')?.messagesPerHour).toBeNull()
-  )
+  await waitFor(async () => expect((await channelOf('#crawl-alerts'))?.messagesPerHour).toBeNull())
 })
 
 it('tests a channel and shows what both sides sent; a webhook shows its secret once', async () => {
-  open('/alerts/channels')
+  await open('/alerts/channels')
+  const conversation = ['> STARTTLS', '< 220 Ready to start TLS', '< 535 5.7.8 Authentication credentials invalid']
+  engine.answers.set('alertChannels.test', { ok: false, answer: conversation[2], conversation })
   const mail = await row('Channel pricing team')
   fireEvent.click(mail.getByRole('button', { name: 'Test pricing team' }))
   expect((await mail.findByLabelText('Request to pricing team and its response')).textContent).toMatch(
@@ -232,7 +234,7 @@ it('tests a channel and shows what both sides sent; a webhook shows its secret o
   const address = form.getByLabelText('URL')
   fireEvent.change(address, { target: { value: 'http://127.0.0.1/in' } })
   fireEvent.click(form.getByRole('button', { name: 'Add channel' }))
-  const refused = await form.findByText(/inside this network/)
+  const refused = await form.findByText(/^127\.0\.0\.1 is on this machine/)
   expect(address.getAttribute('aria-describedby')).toContain(refused.id)
   fireEvent.change(address, { target: { value: 'https://in.example.net/alerts' } })
   fireEvent.click(form.getByRole('button', { name: 'Add channel' }))
@@ -241,7 +243,7 @@ it('tests a channel and shows what both sides sent; a webhook shows its secret o
 })
 
 it('removes all rules, and ends all silences, that match the filter', async () => {
-  open('/alerts/rules')
+  await open('/alerts/rules')
   await row('Rule New errors')
   const all = await rules()
   fireEvent.change(screen.getByRole('textbox', { name: 'Filter rules' }), { target: { value: 'osm_poi' } })
@@ -249,7 +251,7 @@ it('removes all rules, and ends all silences, that match the filter', async () =
   fireEvent.click((await dialog('Remove 1 rule?')).getByRole('button', { name: 'Remove' }))
   await waitFor(async () => expect(await rules()).toHaveLength(all.length - 1))
   app.stop()
-  open('/alerts/silences')
+  await open('/alerts/silences')
   const { silences } = await engine.client.alertSilences.list()
   const [first] = silences.filter(({ comment }) => comment !== '')
   const fitting = silences.filter(({ comment }) => comment.includes(first!.comment))
@@ -264,15 +266,13 @@ it('removes all rules, and ends all silences, that match the filter', async () =
 })
 
 it('lets only some projects use a channel', async () => {
-  open('/alerts/channels')
+  await open('/alerts/channels')
   const slack = await row('Channel #crawl-alerts')
   fireEvent.click(slack.getByRole('button', { name: 'More actions for #crawl-alerts' }))
   fireEvent.click(await screen.findByRole('menuitem', { name: 'Edit…' }))
   const editor = await dialog('Edit #crawl-alerts')
   await choose(editor.getByRole('combobox', { name: 'Projects' }), 'prices')
   fireEvent.click(editor.getByRole('button', { name: 'Save channel' }))
-  await waitFor(async () =>
-    expect((await channels()).find(({ name }) => name === '#crawl-alerts')).toMatchObject({ projects: ['prices'] })
-  )
+  await waitFor(async () => expect(await channelOf('#crawl-alerts')).toMatchObject({ projects: ['prices'] }))
   expect(await slack.findByText('Only for prices')).toBeTruthy()
 })
