@@ -622,9 +622,9 @@ export interface KeptItemsFile extends ItemsRecord {
   job: { hasEnded: boolean; kept: boolean; mayHaveRunTwice: boolean } | null
 }
 
-export interface AwayNodes {
-  /** Nodes that do not respond. A filter gives their live jobs the status `unknown`. */
-  awayNodes?: readonly NodeId[]
+export interface UnreachableNodes {
+  /** Nodes that are unreachable (`isUnreachable`). A filter gives their live jobs the status `unknown`. */
+  unreachableNodes?: readonly NodeId[]
 }
 
 /** `onlyProjects`: the projects to include; absent: all projects. */

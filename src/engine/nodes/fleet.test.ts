@@ -118,6 +118,20 @@ test('a node that fails a single poll is not away; one that fails two is, since 
   expect(Math.abs(away.unreachableSinceMs! - firstAtMs)).toBeLessThan(1_000)
 })
 
+test('new settings of an unreachable node do not hide for how long it has not responded', async () => {
+  await using t = await startFleet(['good'], () => true)
+  await t.clock.advanceBy(60_000)
+  const { stored, status: before } = t.fleet.list()[0]!
+  expect(before.health).toBe('down')
+  await t.fleet.add({ ...stored, username: 'other' })
+  await t.clock.advanceBy(60_000)
+  const { unreachableSinceMs, awaySinceMs } = t.fleet.list()[0]!.status
+  expect({ unreachableSinceMs, awaySinceMs }).toEqual({
+    unreachableSinceMs: before.unreachableSinceMs,
+    awaySinceMs: before.awaySinceMs
+  })
+})
+
 test.skipIf(isCore)(
   'when a whole fleet stops answering, at most some hundred nodes are polled at once after their first failure',
   async () => {

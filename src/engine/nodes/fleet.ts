@@ -22,7 +22,7 @@ import {
 } from './node-client.ts'
 import { type Observation, Observer } from './observer.ts'
 import { withoutCredentials } from './scrapyd/proxy.ts'
-import { hidesItsRuns } from '../../shared/node-health.ts'
+import { isAway, isUnreachable } from '../../shared/node-health.ts'
 
 /** What the polls of a node have revealed. Kept only in memory, because it is soon outdated. */
 export interface NodeStatus {
@@ -38,17 +38,15 @@ export interface NodeStatus {
   /** What the latest inventory lists beyond the limits (list-limits.ts), phrased to follow "it lists". */
   excess: Message | null
   latencyMs: number | null
+  /** Wall clock. The node's latest good response. null: none since this engine started. */
   lastSeenAtMs: number | null
   /**
-   * Wall clock. When the polls of a node that is down or invalid started to fail. A 401 counts as a response. null: the
-   * node responds, or has failed only once.
+   * Wall clock. The first failure of a node that is unreachable (`isUnreachable`): since then, the state of its runs is
+   * unknown. A refusal of our credentials is no such failure.
    */
   unreachableSinceMs: number | null
-  /**
-   * Wall clock. The start of the period in which the node is not `up`. null: the node is up, or has not been polled
-   * yet.
-   */
-  notUpSinceMs: number | null
+  /** Wall clock. When the health of a node that is away (`isAway`) stopped being `up` or `unknown`. */
+  awaySinceMs: number | null
   clockOffsetMs: number | null
   clockEstimate: ClockEstimate
   capacity: Capacity
@@ -65,8 +63,11 @@ export interface FleetNode {
   proxyUrl: string | null
   unwatchTunnel?: () => void
   publishedAtMs: number
-  /** Wall clock. When requests started to fail, even if only one has. null: the latest one succeeded. */
-  failingSinceMs: number | null
+  /**
+   * Wall clock. The first of the latest failures that hide the node's runs. It becomes `unreachableSinceMs` only when
+   * the node is down, because one failed poll proves nothing. null: the node itself sent the latest response.
+   */
+  suspectSinceMs: number | null
   /** Wall clock. When the latest lists arrived. null: no lists yet. */
   snapshotAtMs: number | null
   runsSeen: ReadonlySet<string>
@@ -161,7 +162,7 @@ export class Fleet {
       client,
       proxyUrl: proxyUrl === null ? null : withoutCredentials(proxyUrl),
       publishedAtMs: clock.monotonicMs(),
-      failingSinceMs: null,
+      suspectSinceMs: before === null ? null : (previous?.suspectSinceMs ?? null),
       snapshotAtMs: null,
       runsSeen: new Set(),
       status:
@@ -243,7 +244,7 @@ export class Fleet {
     const { clock } = this.#options
     const atMs = clock.monotonicMs()
     const { status } = node
-    node.failingSinceMs = null
+    node.suspectSinceMs = null
     status.latencyMs = Math.round(latencyMs * 10) / 10
     status.lastSeenAtMs = clock.nowMs()
     status.oursWhenCounted = this.#follower.slotsUsedOn(node.stored.id)
@@ -272,7 +273,7 @@ export class Fleet {
       health: 'up',
       problem: null,
       unreachableSinceMs: null,
-      notUpSinceMs: null,
+      awaySinceMs: null,
       nodeName,
       running,
       pending,
@@ -320,17 +321,18 @@ export class Fleet {
 
   #recordFailure(node: FleetNode, error: NodeError, failures: number): void {
     const health = healthOf(error)
-    node.failingSinceMs = hidesItsRuns(health) ? (node.failingSinceMs ?? this.#options.clock.nowMs()) : null
+    const nowMs = this.#options.clock.nowMs()
+    node.suspectSinceMs = isUnreachable(health) ? (node.suspectSinceMs ?? nowMs) : null
     if (health === 'down' && failures < FAILURES_UNTIL_DOWN && node.status.health !== 'unknown') return
-    const { status, failingSinceMs: unreachableSinceMs } = node
+    const { status, suspectSinceMs: unreachableSinceMs } = node
     const isSame =
       status.health === health &&
       status.problem !== null &&
       render(status.problem) === error.message &&
       status.unreachableSinceMs === unreachableSinceMs
     if (isSame) return
-    const notUpSinceMs = status.notUpSinceMs ?? this.#options.clock.nowMs()
-    this.#update(node, { health, problem: error.said, unreachableSinceMs, notUpSinceMs })
+    const awaySinceMs = isAway(health) ? (status.awaySinceMs ?? nowMs) : null
+    this.#update(node, { health, problem: error.said, unreachableSinceMs, awaySinceMs })
   }
 
   #followTunnel(node: FleetNode): void {
@@ -426,7 +428,7 @@ function unknownStatus(capacity: Capacity): NodeStatus {
     latencyMs: null,
     lastSeenAtMs: null,
     unreachableSinceMs: null,
-    notUpSinceMs: null,
+    awaySinceMs: null,
     clockOffsetMs: null,
     clockEstimate: UNKNOWN_CLOCK,
     capacity,

@@ -6,10 +6,10 @@ export interface NodeTraits {
    */
   answersAtOnce: boolean
   /**
-   * Whether the node can never become unreachable or stuck on its own. If so, we never give up or withdraw its
-   * runs.
+   * Whether the node can never become unreachable (`isUnreachable`) or stuck on its own. If so, we never give up or
+   * withdraw its runs.
    */
-  isNeverAway: boolean
+  isNeverUnreachable: boolean
   /** Whether the node remembers every job that it received. If so, a job that it does not know never arrived. */
   remembersAll: boolean
   /** Whether the node enforces run limits itself. If not, limit-enforcer.ts enforces the wall time. */
@@ -33,7 +33,7 @@ export interface NodeTraits {
 
 export const SCRAPYD_TRAITS: NodeTraits = {
   answersAtOnce: false,
-  isNeverAway: false,
+  isNeverUnreachable: false,
   remembersAll: false,
   holdsLimits: false,
   keepsLogs: false,
@@ -50,7 +50,7 @@ export const PULLING_TRAITS: NodeTraits = { ...SCRAPYD_TRAITS, setsEnvironment: 
 
 export const LOCAL_TRAITS: NodeTraits = {
   answersAtOnce: true,
-  isNeverAway: true,
+  isNeverUnreachable: true,
   remembersAll: true,
   holdsLimits: true,
   keepsLogs: true,
@@ -79,7 +79,7 @@ export const KUBERNETES_TRAITS: NodeTraits = {
 export const ENGINE_TRAITS: NodeTraits = {
   ...LOCAL_TRAITS,
   answersAtOnce: false,
-  isNeverAway: false,
+  isNeverUnreachable: false,
   // The engine's name may have moved to another machine.
   remembersAll: false,
   keepsLogs: false,

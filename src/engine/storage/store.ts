@@ -103,7 +103,7 @@ import type {
   StoredGroup,
   StoredUser,
   ChangedThing,
-  AwayNodes,
+  UnreachableNodes,
   OnlyProjects,
   AlertFilter,
   AlertMemory,
@@ -125,7 +125,7 @@ export interface JobReader {
    * one job.
    */
   listJobs(
-    filter: JobFilter & OnlyProjects & AwayNodes,
+    filter: JobFilter & OnlyProjects & UnreachableNodes,
     page: { before: JobId | null; limit: number; maxBytes?: number }
   ): Promise<StoredJob[]>
   /**
@@ -137,7 +137,7 @@ export interface JobReader {
     page: { after: { atMs: number; id: string }; limit: number; maxBytes?: number }
   ): Promise<StoredJob[]>
   /** Each facet counts the jobs that match all other filters, to show the effect of each value. Highest count first. */
-  countFacets(filter: JobFilter & OnlyProjects & AwayNodes): Promise<JobFacets>
+  countFacets(filter: JobFilter & OnlyProjects & UnreachableNodes): Promise<JobFacets>
   /** Counts these jobs per status, ignoring unknown ids. */
   countStatuses(ids: JobId[]): Promise<Partial<Record<JobStatus, number>>>
   countByState(of?: OnlyProjects): Promise<{ queued: number; starting: number; running: number; ended: number }>

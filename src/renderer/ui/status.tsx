@@ -14,6 +14,7 @@ import type { Node, NodeHealth, ShownStatus } from '../../shared/contract/index.
 import classes from './status.module.css'
 import { formatInstant } from './time.tsx'
 import { texts } from '../../shared/texts/ui/shared.ts'
+import { isAway } from '../../shared/node-health.ts'
 
 export type Tone = 'run' | 'ok' | 'bad' | 'wait' | 'lost' | 'off'
 
@@ -72,10 +73,8 @@ const MODE_WORDS: Record<Node['mode'], string> = {
 
 type NodeState = Pick<Node, 'health' | 'mode' | 'stuckSinceMs'>
 
-/** Whether a node does not respond properly, so the UI shows its last good response. */
-export const isAway = ({ health }: Pick<Node, 'health'>): boolean => health !== 'up' && health !== 'unknown'
-
-export const isTroubled = (node: NodeState): boolean => isAway(node) || node.stuckSinceMs !== null
+/** Whether an operator must see to the node: it is away, or it is stuck. */
+export const isTroubled = (node: NodeState): boolean => isAway(node.health) || node.stuckSinceMs !== null
 
 /** A node's state in a word or two, problems first: `up`, `draining`, `down`, `stuck`. */
 export function nodeWord({ health, mode, stuckSinceMs }: NodeState): string {

@@ -5,6 +5,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { NewEvent, StoredNode, StoredVersion } from '../../model/records.ts'
 import type { EventStore } from '../../storage/store.ts'
+import { isAway } from '../../../shared/node-health.ts'
 
 interface SeenNode {
   stored: Pick<StoredNode, 'id' | 'name' | 'url'>
@@ -23,12 +24,11 @@ export class EventRecorder {
 
   /** A node's first response is an event only if the node is unusable. */
   recordHealth({ stored, status }: SeenNode, healthWas: NodeHealth): void {
-    const isUp = status.health === 'up'
-    const wasUp = healthWas === 'up' || healthWas === 'unknown'
-    if (status.health === 'unknown' || isUp === wasUp) return
+    const isDown = isAway(status.health)
+    if (status.health === 'unknown' || isDown === isAway(healthWas)) return
     const { id, name, url } = stored
     const node = { id, name, url, health: status.health, problem: status.problem && render(status.problem) }
-    this.#record(isUp ? 'node.up' : 'node.down', null, { node })
+    this.#record(isDown ? 'node.down' : 'node.up', null, { node })
   }
 
   recordUpload({ project, version, sha256, spiders }: StoredVersion): void {

@@ -150,7 +150,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
     return project
   }
 
-  const awayNodes = () =>
+  const unreachableNodes = () =>
     parts.listNodes().flatMap(({ id, unreachableSinceMs }) => (unreachableSinceMs === null ? [] : [id]))
   const tagsOf = (id: NodeId) => parts.fleet.get(id)?.stored.tags
   const viewOf = ({ principal: { rights } }: RouterContext): only.View => ({
@@ -184,7 +184,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
       list: async ({ input, context }) => {
         const { before, limit, ...filter } = input
         const rows = await store.listJobs(
-          { ...filter, ...onlyOf(context), awayNodes: awayNodes() },
+          { ...filter, ...onlyOf(context), unreachableNodes: unreachableNodes() },
           {
             before: before ?? null,
             limit: limit + 1,
@@ -202,7 +202,8 @@ export function createRouter(parts: RouterParts): EngineRouter {
           nextBefore: isCut ? page.at(-1)!.id : null
         }
       },
-      facets: ({ input, context }) => store.countFacets({ ...input, ...onlyOf(context), awayNodes: awayNodes() }),
+      facets: ({ input, context }) =>
+        store.countFacets({ ...input, ...onlyOf(context), unreachableNodes: unreachableNodes() }),
       get: async ({ input, context }) => {
         const seen = seenBy(context)
         const job = await requireJob(store, input.id)

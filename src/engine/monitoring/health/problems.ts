@@ -38,6 +38,7 @@ import { type HeartbeatFailure, heartbeatProblems } from './heartbeat.ts'
 import { storageProblems } from './storage-problems.ts'
 import { wordsOf } from '../expectations/expectations.ts'
 import { problem } from './problem.ts'
+import { isAway, isUnreachable } from '../../../shared/node-health.ts'
 
 export interface ProblemsInput {
   nowMs: number
@@ -114,7 +115,7 @@ export function listProblems(input: ProblemsInput): Problem[] {
 }
 
 function nodeProblems({ nodes, live, nowMs }: ProblemsInput): Problem[] {
-  const away = nodes.filter(({ status }) => status.health !== 'up' && status.health !== 'unknown')
+  const away = nodes.filter(({ status }) => isAway(status.health))
   if (away.length === 0) return []
   const liveOn = new Map<string, number>()
   for (const { nodeId } of live) liveOn.set(nodeId, (liveOn.get(nodeId) ?? 0) + 1)
@@ -122,8 +123,8 @@ function nodeProblems({ nodes, live, nowMs }: ProblemsInput): Problem[] {
     const { health, lastSeenAtMs } = status
     const jobs = liveOn.get(id) ?? 0
     const seenAgoMs = lastSeenAtMs === null ? null : nowMs - lastSeenAtMs
-    // A node that requires a password responds, and its jobs continue. Only the password needs fixing.
-    const mayBeGone = jobs > 0 && health !== 'unauthorized' && !client.traits.isNeverAway
+    // A node that requires a password is not unreachable: its jobs continue, and only the password needs fixing.
+    const mayBeGone = jobs > 0 && isUnreachable(health) && !client.traits.isNeverUnreachable
     return problem({
       id: `node:${id}`,
       severity: 'error',

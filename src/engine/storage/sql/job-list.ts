@@ -6,7 +6,7 @@ import type {
   NodeId,
   ProjectName
 } from '../../../shared/contract/index.ts'
-import type { AwayNodes, OnlyProjects } from '../../model/records.ts'
+import type { UnreachableNodes, OnlyProjects } from '../../model/records.ts'
 import type { JobReader } from '../store.ts'
 import { JOB_STATUSES, UNKNOWN_STATUS } from '../../../shared/choices.ts'
 import { matchesGlob } from '../../../shared/glob.ts'
@@ -15,7 +15,7 @@ import { LIVE_JOB_STATES, STRETCH_MS, stretchOf } from './counters.ts'
 import { among, type Fragments } from './fragments.ts'
 import { JOB, type JobRow, largeBytesOfRow } from './rows.ts'
 
-type JobFilter = AskedFilter & OnlyProjects & AwayNodes
+type JobFilter = AskedFilter & OnlyProjects & UnreachableNodes
 
 /** How many of the newest jobs to search per requested job, before merging the walks of all kinds. */
 const SCANNED_PER_WANTED = 4
@@ -511,7 +511,8 @@ function conditionsOf(fragments: Fragments, filter: JobFilter, of: 'kind' | 'job
   if (status !== undefined && status.length > 0) {
     const isOne = `status IN (${status.map(() => '?').join(', ')})`
     const isUnknown = `(status IN ('${ON_NODE_STATUSES.join(`', '`)}') AND node_id ${listed})`
-    if (isUnknownAsked(filter)) add(`(${isOne} OR ${isUnknown})`, ...status, JSON.stringify(filter.awayNodes ?? []))
+    if (isUnknownAsked(filter))
+      add(`(${isOne} OR ${isUnknown})`, ...status, JSON.stringify(filter.unreachableNodes ?? []))
     else add(isOne, ...status)
   }
   for (const [column, pattern] of [
@@ -589,9 +590,9 @@ function fits(filter: JobFilter, more: (row: NamedRow) => boolean = () => true):
 
 const isUnknownAsked = ({ status }: JobFilter): boolean => status?.includes(UNKNOWN_STATUS) === true
 
-function isUnknownOn({ awayNodes }: JobFilter): (kind: Kind) => boolean {
-  const away = new Set(awayNodes)
-  return ({ status, nodeId }) => away.has(nodeId) && ON_NODE_STATUSES.includes(status)
+function isUnknownOn({ unreachableNodes }: JobFilter): (kind: Kind) => boolean {
+  const unreachable = new Set(unreachableNodes)
+  return ({ status, nodeId }) => unreachable.has(nodeId) && ON_NODE_STATUSES.includes(status)
 }
 
 function hasStatus(filter: JobFilter): (kind: Kind) => boolean {

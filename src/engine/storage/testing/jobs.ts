@@ -247,14 +247,14 @@ export function describeJobs(story: Story): void {
       await end(lost)
       await begin(running, { nodeId: aNodeId('node-a') })
       await begin(elsewhere, { nodeId: aNodeId('node-b') })
-      const awayNodes = [aNodeId('node-a')]
+      const unreachableNodes = [aNodeId('node-a')]
       const idsOf = async (filter: Parameters<typeof pageIds>[0]) =>
-        (await story.store.listJobs({ ...filter, awayNodes }, { before: null, limit: 10 })).map(({ id }) => id)
+        (await story.store.listJobs({ ...filter, unreachableNodes }, { before: null, limit: 10 })).map(({ id }) => id)
       expect(await idsOf({ status: ['unknown'] })).toEqual([running.id])
       expect(await pageIds({ status: ['unknown'] })).toEqual([])
       expect(await idsOf({ status: ['unknown', 'queued'] })).toEqual([running.id, queued.id])
       expect(await idsOf({ status: ['unknown'], nodeId: aNodeId('node-b') })).toEqual([])
-      const { status, nodeId } = await story.store.countFacets({ status: ['unknown'], awayNodes })
+      const { status, nodeId } = await story.store.countFacets({ status: ['unknown'], unreachableNodes })
       expect(status).toContainEqual({ value: 'unknown', count: 1 })
       expect(nodeId).toEqual([{ value: 'node-a', count: 1 }])
       expect((await story.store.countFacets({})).status.map(({ value }) => value)).not.toContain('unknown')

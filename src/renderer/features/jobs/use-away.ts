@@ -1,9 +1,9 @@
 import { useMemo } from 'react'
 import type { Node } from '../../../shared/contract/index.ts'
-import { isAway, nodeWord } from '../../ui/status.tsx'
+import { nodeWord } from '../../ui/status.tsx'
 import type { Away, AwayOf } from './job-columns.tsx'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
-import { hidesItsRuns } from '../../../shared/node-health.ts'
+import { isAway } from '../../../shared/node-health.ts'
 
 /**
  * Tells which live jobs are on a node with problems. Uses the nodes when they are loaded, because a node that responds
@@ -11,7 +11,7 @@ import { hidesItsRuns } from '../../../shared/node-health.ts'
  */
 export function useAway(nodes: readonly Node[] | undefined): AwayOf {
   // Nodes change every second, so re-render the rows only for changes that matter here.
-  const awayText = JSON.stringify(nodes?.filter(isAway).map(awayEntry) ?? [])
+  const awayText = JSON.stringify(nodes?.filter(({ health }) => isAway(health)).map(awayEntry) ?? [])
   const hasNodes = nodes !== undefined
   return useMemo(() => {
     const away = new Map(JSON.parse(awayText) as [string, Away][])
@@ -26,13 +26,6 @@ export function useAway(nodes: readonly Node[] | undefined): AwayOf {
 }
 
 function awayEntry(node: Node): [string, Away] {
-  const { id, health, lastSeenAtMs, unreachableSinceMs } = node
-  return [
-    id,
-    {
-      word: nodeWord(node),
-      lastSeenAtMs,
-      unknownSinceMs: hidesItsRuns(health) ? (unreachableSinceMs ?? lastSeenAtMs) : null
-    }
-  ]
+  const { id, lastSeenAtMs, unreachableSinceMs } = node
+  return [id, { word: nodeWord(node), lastSeenAtMs, unknownSinceMs: unreachableSinceMs }]
 }

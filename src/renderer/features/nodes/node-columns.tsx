@@ -3,15 +3,15 @@ import { IconLock, IconLockOpen } from '@tabler/icons-react'
 import type { Node } from '../../../shared/contract/index.ts'
 import { engineOfAddress } from '../../../shared/engine-address.ts'
 import { nameOfSshHost, splitAddress } from '../../../shared/ssh-address.ts'
-import { isAway, isTroubled, NodeHealthDot, nodeWord } from '../../ui/status.tsx'
+import { isTroubled, NodeHealthDot, nodeWord } from '../../ui/status.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
 import type { Column } from '../../ui/table/column.ts'
 import classes from './node-columns.module.css'
 import { texts } from '../../../shared/texts/ui/nodes.ts'
-import { hidesItsRuns } from '../../../shared/node-health.ts'
+import { isAway } from '../../../shared/node-health.ts'
 
 /** Whether the node's figures are from an earlier response. */
-export const isStale = (node: Node): boolean => isAway(node) && node.lastSeenAtMs !== null
+export const isStale = (node: Node): boolean => isAway(node.health) && node.lastSeenAtMs !== null
 
 export const nodeColumns: readonly Column<Node>[] = [
   {
@@ -122,8 +122,7 @@ export const nodeColumns: readonly Column<Node>[] = [
 
 const KIND_WORDS: Partial<Record<Node['kind'], string>> = { local: texts.builtIn, kubernetes: texts.cluster }
 
-const troubleSinceMs = ({ health, unreachableSinceMs, stuckSinceMs }: Node) =>
-  (hidesItsRuns(health) ? unreachableSinceMs : null) ?? stuckSinceMs
+const troubleSinceMs = ({ unreachableSinceMs, stuckSinceMs }: Node) => unreachableSinceMs ?? stuckSinceMs
 
 const number = (value: number | null) =>
   value === null ? <span className="faint">–</span> : value === 0 ? <span className="faint">0</span> : value

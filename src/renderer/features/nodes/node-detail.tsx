@@ -28,7 +28,7 @@ import { NodeToken } from './node-token.tsx'
 import { NodeForm } from './node-form.tsx'
 import { useRemoveNode } from './remove-node.tsx'
 import { texts } from '../../../shared/texts/ui/nodes.ts'
-import { hidesItsRuns } from '../../../shared/node-health.ts'
+import { isUnreachable } from '../../../shared/node-health.ts'
 
 interface NodeDetailProps {
   node: Node
@@ -75,7 +75,7 @@ export function NodeDetail({ node, openLog, onLog, onClose }: NodeDetailProps) {
           {may && node.health === 'unauthorized' && !editing && (
             <Button onClick={() => setEditing(true)}>{texts.changePassword}</Button>
           )}
-          {hidesItsRuns(node.health) && node.runs.some(({ jobId }) => jobId !== null) && (
+          {isUnreachable(node.health) && node.runs.some(({ jobId }) => jobId !== null) && (
             <RunElsewhereButton nodeId={node.id} nodeName={node.name} />
           )}
         </div>

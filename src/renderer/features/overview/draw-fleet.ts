@@ -1,7 +1,8 @@
 import type { Node } from '../../../shared/contract/index.ts'
-import { isAway, isTroubled } from '../../ui/status.tsx'
+import { isTroubled } from '../../ui/status.tsx'
 import { cellCount, cellPitch, cornerOf, type FleetLayout, ROW_PX } from './fleet-layout.ts'
 import { texts } from '../../../shared/texts/ui/overview.ts'
+import { isAway } from '../../../shared/node-health.ts'
 
 interface Picture {
   nodes: readonly Node[]
@@ -104,7 +105,7 @@ function drawNode(context: CanvasRenderingContext2D, node: Node, layout: FleetLa
     const run = node.runs[slot]
     const cell = { x: x + layout.cellsX + slot * pitch, y: middle - 6, width: pitch - gap, height: 12 }
     if (run === undefined) outline(context, cell, paint.line)
-    else if (isAway(node)) fill(context, cell, paint.bad)
+    else if (isAway(node.health)) fill(context, cell, paint.bad)
     else if (run.jobId === null) hatch(context, cell, paint.off)
     else if (run.state === 'starting') {
       outline(context, cell, paint.run)

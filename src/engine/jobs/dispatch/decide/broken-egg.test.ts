@@ -14,7 +14,7 @@ function candidate(values: Partial<EggCandidate> = {}): EggCandidate {
     name,
     mode: 'active',
     isUp: true,
-    notUpSinceMs: null,
+    awaySinceMs: null,
     egg: 'absent',
     importError: null,
     ...values
@@ -40,7 +40,7 @@ describe('jobs whose egg cannot be imported', () => {
   it('that came later are tried on the nodes that are up, longest since their refusal first', () => {
     const names = Array.from({ length: 20 }, (_, index) => `n${index}`)
     const nodes = names.map((name, index) => refused({ name, egg: 'absent' }, OUTPUT, NOW_MS - index))
-    const down = refused({ name: 'down', egg: 'absent', isUp: false, notUpSinceMs: NOW_MS }, OUTPUT, 0)
+    const down = refused({ name: 'down', egg: 'absent', isUp: false, awaySinceMs: NOW_MS }, OUTPUT, 0)
     const longestFirst = names.toReversed().map(aNodeId)
     expect(judge(refused(), down, ...nodes)?.askAgain).toEqual(longestFirst.slice(0, 8))
   })
@@ -52,9 +52,9 @@ describe('jobs whose egg cannot be imported', () => {
     ['has the egg', candidate({ egg: 'present' })],
     [
       'has the egg, cordoned and down for a day',
-      candidate({ egg: 'present', mode: 'cordoned', isUp: false, notUpSinceMs: 0 })
+      candidate({ egg: 'present', mode: 'cordoned', isUp: false, awaySinceMs: 0 })
     ],
-    ['has just begun to restart', candidate({ isUp: false, notUpSinceMs: NOW_MS - 9 * MINUTE_MS })],
+    ['has just begun to restart', candidate({ isUp: false, awaySinceMs: NOW_MS - 9 * MINUTE_MS })],
     ['has not answered since we started', candidate({ isUp: false })],
     ['fails for another reason', refused({}, 'SyntaxError: invalid syntax')]
   ])('wait while a node %s', ([, other]) => {
@@ -62,7 +62,7 @@ describe('jobs whose egg cannot be imported', () => {
     expect(judge(other, refused())).toBeNull()
   })
 
-  const longDown = { isUp: false, notUpSinceMs: NOW_MS - 10 * MINUTE_MS }
+  const longDown = { isUp: false, awaySinceMs: NOW_MS - 10 * MINUTE_MS }
   it.for<[string, EggCandidate]>([
     ['is cordoned', candidate({ mode: 'cordoned' })],
     ['has been down for ten minutes', candidate(longDown)],

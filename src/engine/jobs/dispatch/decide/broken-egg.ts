@@ -7,8 +7,8 @@ export interface EggCandidate {
   name: string
   mode: NodeMode
   isUp: boolean
-  /** Since when the node has been unusable (no response, refused credentials, …). Null: it is up, or not polled yet. */
-  notUpSinceMs: number | null
+  /** Since when the node has been away (`isAway`). Null: it is up, or not polled yet. */
+  awaySinceMs: number | null
   egg: EggState
   /** The node's last error when importing the egg. Null: the node has not refused the egg. */
   importError: ImportError | null
@@ -37,9 +37,9 @@ const ASKED_AT_ONCE = 8
 export function findBrokenEgg(candidates: Iterable<EggCandidate>, nowMs: number): BrokenEgg | null {
   let broken: BrokenEgg | null = null
   const askable: { id: NodeId; atMs: number }[] = []
-  for (const { id, name, mode, isUp, notUpSinceMs, egg, importError } of candidates) {
+  for (const { id, name, mode, isUp, awaySinceMs, egg, importError } of candidates) {
     if (egg === 'present') return null
-    const isAwaited = notUpSinceMs === null || nowMs - notUpSinceMs < AWAITED_MS
+    const isAwaited = awaySinceMs === null || nowMs - awaySinceMs < AWAITED_MS
     if (mode !== 'active' || !isAwaited) continue
     if (importError === null || egg === 'sending') return null
     const { output, atMs } = importError

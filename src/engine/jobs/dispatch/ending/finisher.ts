@@ -178,9 +178,9 @@ export class Finisher {
       await itemsArchive.keep(one, (range, signal) => node.client.readItems(one, range, signal), this.#stopping.signal)
       return null
     } catch (error) {
-      const isAway = isWaitedFor(node, error)
+      const mustWait = isWaitedFor(node, error)
       const isFinal = isScrapdeckError(error) && FINAL_FOR_ITEMS.has(error.code)
-      if (isAway || this.#stopping.signal.aborted || (!isFinal && ++failures.items < ARCHIVE_TRIES)) throw error
+      if (mustWait || this.#stopping.signal.aborted || (!isFinal && ++failures.items < ARCHIVE_TRIES)) throw error
       const problem = error instanceof Error ? error.message : String(error)
       logger.warn({ error, jobId: one.jobId }, 'the items could not be kept')
       await itemsArchive.giveUp(one, problem)
@@ -224,8 +224,8 @@ export class Finisher {
     try {
       return await this.#context.collector.finish(one, node, tail, this.#stopping.signal)
     } catch (error) {
-      const isAway = error instanceof NodeError && !isAnswer(node, error)
-      if (isAway || ++failures.reads < READ_TRIES) throw error
+      const hasNoAnswer = error instanceof NodeError && !isAnswer(node, error)
+      if (hasNoAnswer || ++failures.reads < READ_TRIES) throw error
       this.#context.logger.warn({ error, jobId: one.jobId }, 'the log could not be read whole; its end decides')
       return null
     }
@@ -253,8 +253,8 @@ export class Finisher {
       const { rawBytes, packedBytes } = await archive.copy(jobId, number, read, signal)
       return { packed: null, sizes: { rawBytes, storedBytes: packedBytes } }
     } catch (error) {
-      const isAway = isWaitedFor(node, error)
-      if (isAway || ++failures.archives < ARCHIVE_TRIES) throw error
+      const mustWait = isWaitedFor(node, error)
+      if (mustWait || ++failures.archives < ARCHIVE_TRIES) throw error
       const facts = { error, jobId: one.jobId }
       logger.warn(facts, 'the log could not be archived; it is read from the node while available')
       return null

@@ -5,7 +5,7 @@ import { endRun } from '../ending/end-run.ts'
 import type { DispatchContext } from '../context.ts'
 import { LIVE_STATES } from '../../../model/transitions.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
-import { hidesItsRuns } from '../../../../shared/node-health.ts'
+import { isUnreachable } from '../../../../shared/node-health.ts'
 
 /**
  * Gives up attempts on unreachable nodes. The attempt ends as lost, and its job is queued again with a flag,
@@ -16,8 +16,11 @@ import { hidesItsRuns } from '../../../../shared/node-health.ts'
  */
 export class GiveUp {
   readonly #context: DispatchContext
-  /** Monotonic time since when a node has been unreachable. Not persisted, because a new engine measures it anew. */
-  readonly #awaySinceMs = new Map<string, number>()
+  /**
+   * Monotonic times when our patience with unreachable nodes began. They differ from `unreachableSinceMs`, because a
+   * clock that jumps must not end the patience. Not persisted, because a new engine measures them anew.
+   */
+  readonly #patientSinceMs = new Map<string, number>()
 
   constructor(context: DispatchContext) {
     this.#context = context
@@ -27,14 +30,18 @@ export class GiveUp {
   checkPatience(node: FleetNode): void {
     const { clock, live, logger } = this.#context
     const { id, giveUpAfterSeconds } = node.stored
-    if (!hidesItsRuns(node.status.health)) {
-      if (this.#awaySinceMs.size > 0) this.#awaySinceMs.delete(id)
+    if (!isUnreachable(node.status.health)) {
+      if (this.#patientSinceMs.size > 0) this.#patientSinceMs.delete(id)
       return
     }
     const nowMs = clock.monotonicMs()
-    const sinceMs = this.#awaySinceMs.get(id) ?? nowMs
-    this.#awaySinceMs.set(id, sinceMs)
-    if (giveUpAfterSeconds === null || node.client.traits.isNeverAway || nowMs - sinceMs < giveUpAfterSeconds * 1000)
+    const sinceMs = this.#patientSinceMs.get(id) ?? nowMs
+    this.#patientSinceMs.set(id, sinceMs)
+    if (
+      giveUpAfterSeconds === null ||
+      node.client.traits.isNeverUnreachable ||
+      nowMs - sinceMs < giveUpAfterSeconds * 1000
+    )
       return
     const ours = live.ofNode(id)
     if (ours.length === 0) return
@@ -44,7 +51,7 @@ export class GiveUp {
   }
 
   forget(nodeId: NodeId): void {
-    this.#awaySinceMs.delete(nodeId)
+    this.#patientSinceMs.delete(nodeId)
   }
 
   giveUpJobs(jobIds: JobId[]): Promise<string[]> {
@@ -52,7 +59,7 @@ export class GiveUp {
     const ours = jobIds.map((jobId) => live.ofJob(jobId)).filter((one) => one !== undefined)
     const isLost = (one: LiveAttempt) => {
       const node = fleet.get(one.nodeId)
-      return node === undefined || hidesItsRuns(node.status.health)
+      return node === undefined || isUnreachable(node.status.health)
     }
     return this.#giveUp(ours.filter(isLost), (one) => say('timeline.given_up_by_operator', { node: this.#nameOf(one) }))
   }

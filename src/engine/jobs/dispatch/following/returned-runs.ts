@@ -51,7 +51,7 @@ export class ReturnedRuns {
   /** Monotonic end times of attempts, by jobid. Lists that were requested before the end do not count. */
   readonly #endedAtMs = new Map<string, number>()
   /**
-   * Nodes that were unreachable when attempts on them ended, with the monotonic time of the last end. Those runs may
+   * Nodes that were not up when attempts on them ended, with the monotonic time of the last end. Those runs may
    * still be running.
    */
   readonly #expecting = new Map<string, number>()

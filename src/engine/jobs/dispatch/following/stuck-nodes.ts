@@ -36,7 +36,7 @@ export class StuckNodes {
   readonly #takenBackAtMs = new WeakMap<LiveAttempt, number>()
   /** Nodes for which the start of probation was announced (`changed`). */
   readonly #onProbation = new Set<string>()
-  readonly #wasDown = new Set<string>()
+  readonly #wasNotUp = new Set<string>()
 
   readonly events = new EventEmitter<{ changed: [node: FleetNode] }>()
 
@@ -69,7 +69,7 @@ export class StuckNodes {
   judge(node: FleetNode, snapshot: Snapshot): void {
     const { live, clock, logger, fleet } = this.#context
     const { id, name } = node.stored
-    if (node.client.traits.isNeverAway || fleet.get(id) === undefined) return
+    if (node.client.traits.isNeverUnreachable || fleet.get(id) === undefined) return
     const before = this.#watches.get(id) ?? null
     const unstarted = live.ofNode(id).filter(({ state }) => state === 'accepted')
     const pending = unstarted.length === 0 ? null : new Set(snapshot.pending.map(({ jobid }) => jobid))
@@ -102,21 +102,21 @@ export class StuckNodes {
     if (!isOnProbation(after.stuck, after.atMs)) void this.#withdrawAll(node, accepted)
   }
 
-  /** Starts probation when it is due, or immediately for a node that was down and is up again. Called every second. */
+  /** Starts probation when it is due, or immediately for a node that is up again. Called every second. */
   beginProbation(node: FleetNode): void {
     const { id } = node.stored
     const watch = this.#watches.get(id)
     if (watch === undefined || watch.stuck === null) return
-    if (node.status.health !== 'up') return void this.#wasDown.add(id)
+    if (node.status.health !== 'up') return void this.#wasNotUp.add(id)
     const nowMs = this.#context.clock.monotonicMs()
-    if (this.#wasDown.delete(id)) this.#watches.set(id, { ...watch, stuck: { ...watch.stuck, tryAgainAtMs: nowMs } })
+    if (this.#wasNotUp.delete(id)) this.#watches.set(id, { ...watch, stuck: { ...watch.stuck, tryAgainAtMs: nowMs } })
     if (this.#onProbation.has(id) || this.roomFor(id) === 0) return
     this.#onProbation.add(id)
     this.events.emit('changed', node)
   }
 
   forget(nodeId: NodeId): void {
-    for (const kept of [this.#watches, this.#sinceMs, this.#onProbation, this.#wasDown]) kept.delete(nodeId)
+    for (const kept of [this.#watches, this.#sinceMs, this.#onProbation, this.#wasNotUp]) kept.delete(nodeId)
   }
 
   #listsOf(node: FleetNode, { running, pending }: Snapshot) {

@@ -105,7 +105,7 @@ export class BrokenEggJobs {
         name,
         mode,
         isUp: status.health === 'up',
-        notUpSinceMs: status.notUpSinceMs,
+        awaySinceMs: status.awaySinceMs,
         egg: distribution.stateOf(id, line.project, version),
         importError: errors.get(id) ?? null
       }

@@ -5,6 +5,7 @@ import type { DiskSample } from '../../../maintenance/retention/disk.ts'
 import { type StorageSums, type StoredErrorGroup, whyFailed } from '../../../model/records.ts'
 import { wordsOf } from '../../expectations/expectations.ts'
 import type { PastJob } from '../past/events-of-jobs.ts'
+import { isAway } from '../../../../shared/node-health.ts'
 
 export interface DigestInput {
   fromMs: number
@@ -113,12 +114,12 @@ function slowestOf(spiders: PastJob[][]): AlertReport['slowest'] {
 function serviceOf(service: DigestInput['service']): AlertReport['service'] {
   if (service === null) return null
   const { alertsFired, nodes, queued, sums, disk } = service
-  const down = nodes.filter(({ status: { health } }) => health !== 'up' && health !== 'unknown')
+  const away = nodes.filter(({ status }) => isAway(status.health))
   return {
     alertsFired,
     queued,
     nodes: nodes.length,
-    nodesDown: down.slice(0, DOWN_MAX).map(({ stored }) => stored.name),
+    nodesDown: away.slice(0, DOWN_MAX).map(({ stored }) => stored.name),
     databaseBytes: sums.database.bytes,
     logBytes: sums.logs.reduce((bytes, log) => bytes + log.bytes, 0),
     diskFreePercent:

@@ -14,7 +14,7 @@ const asSent = (signals: Signal[]) => signals.map((signal) => ({ ...signal, ...t
 const aNode = (health: string, problem: string | null = null) =>
   ({
     stored: { id: aNodeId('n1'), name: 'north', tags: ['eu'] },
-    status: { health, problem: problem && plain(problem), notUpSinceMs: 5_000, lastSeenAtMs: 1_000 }
+    status: { health, problem: problem && plain(problem), awaySinceMs: 5_000, lastSeenAtMs: 1_000 }
   }) as unknown as FleetNode
 
 it('a node that has not been polled yet gives no signal', () => {

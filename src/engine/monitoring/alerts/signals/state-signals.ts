@@ -5,6 +5,7 @@ import type { LiveAttempt } from '../../../jobs/dispatch/live-attempts.ts'
 import type { FleetNode } from '../../../nodes/fleet.ts'
 import type { DiskState } from '../../../maintenance/retention/disk.ts'
 import { type Signal, NO_LABELS, spiderSubject } from '../signal.ts'
+import { isAway } from '../../../../shared/node-health.ts'
 
 /** `unknown`: ids of nodes that have not been polled yet. */
 export function nodeSignals(nodes: readonly FleetNode[]): { signals: Signal[]; unknown: Set<string> } {
@@ -14,8 +15,8 @@ export function nodeSignals(nodes: readonly FleetNode[]): { signals: Signal[]; u
     signals: known.map(({ stored, status }) => ({
       watch: 'node_down',
       key: stored.id,
-      value: status.health === 'up' ? 0 : 1,
-      sinceMs: status.notUpSinceMs ?? status.lastSeenAtMs ?? 0,
+      value: isAway(status.health) ? 1 : 0,
+      sinceMs: status.awaySinceMs ?? status.lastSeenAtMs ?? 0,
       subject: nodeSubject(stored),
       text: encode(stateOf(stored.name, status)),
       labels: { ...NO_LABELS, nodeId: stored.id, nodeTags: stored.tags }
@@ -27,9 +28,9 @@ export function nodeSignals(nodes: readonly FleetNode[]): { signals: Signal[]; u
 const nodeSubject = ({ name }: FleetNode['stored']): string => encode(say('alert_subject.node', { node: name }))
 
 const stateOf = (node: string, { health, problem }: FleetNode['status']): Message =>
-  health === 'up'
-    ? say('alert.node_up', { node })
-    : say('alert.node_away', { node, health, problem: problem && asParam(problem) })
+  isAway(health)
+    ? say('alert.node_away', { node, health, problem: problem && asParam(problem) })
+    : say('alert.node_up', { node })
 
 export const stuckSignals = (nodes: readonly FleetNode[], stuckSinceMs: (id: NodeId) => number | null): Signal[] =>
   nodes.flatMap(({ stored }): Signal[] => {
