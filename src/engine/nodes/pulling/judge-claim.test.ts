@@ -23,18 +23,36 @@ test('an offer that was withdrawn, or never existed, cannot be claimed', () => {
   expect(judgeClaim(facts({ belief: 'ended' }))).toBe('gone')
 })
 
+test('a run whose attempt has ended since it was granted or offered is gone, so that it does not run in vain', () => {
+  for (const over of [{ wasGranted: true }, { isOffered: true }, { wasGranted: true, belief: 'ended' as const }]) {
+    expect(judgeClaim(facts(over))).toBe('gone')
+    expect(isHeldByNode(facts(over))).toBe(false)
+  }
+})
+
 test('an offer of a dead engine is not granted before it counts as accepted', () => {
   expect(judgeClaim(facts({ belief: 'uncertain' }))).toBe('wait')
   expect(isHeldByNode(facts({ belief: 'uncertain' }))).toBe(true)
 })
 
+const anyFacts = fc.record({
+  isOffered: fc.boolean(),
+  wasGranted: fc.boolean(),
+  wasWithdrawn: fc.boolean(),
+  belief: fc.constantFrom(null, 'sending', 'uncertain', 'accepted', 'running', 'finishing', 'ended' as const)
+})
+
+test('a later engine, which knows only the attempt, decides the same or waits, unless this one took the run back', () => {
+  fc.assert(
+    fc.property(anyFacts, (one) => {
+      fc.pre(!one.wasWithdrawn)
+      const later = judgeClaim(facts({ belief: one.belief }))
+      if (later !== 'wait') expect(later).toBe(judgeClaim(one))
+    })
+  )
+})
+
 test('no claim is granted that the engine may count as absent', () => {
-  const anyFacts = fc.record({
-    isOffered: fc.boolean(),
-    wasGranted: fc.boolean(),
-    wasWithdrawn: fc.boolean(),
-    belief: fc.constantFrom(null, 'sending', 'uncertain', 'accepted', 'running', 'finishing', 'ended' as const)
-  })
   fc.assert(
     fc.property(anyFacts, (one) => {
       // A granted run is no longer offered, but the next listing contains it.

@@ -14,24 +14,25 @@ export interface ClaimFacts {
 export type ClaimVerdict = 'granted' | 'gone' | 'wait'
 
 /**
- * Decides on a claim. Pure. `granted` and `gone` are final: a later engine decides the same.
+ * Decides on a claim. Pure. A claim is repeated if its response was lost, perhaps to a later engine, which knows only
+ * the attempt: it decides the same, or lets the node wait. A run whose attempt has ended is gone even if it was granted
+ * before, because it has not started yet (a node that got the grant ignores the repetition), and its job may be
+ * elsewhere. Only a withdrawal is not stored: if the engine dies before the attempt ends, a later one may grant the run.
  *
  * An attempt that is `sending` or `uncertain` but has no offer was sent by an earlier engine. Its claim must wait,
  * because this engine may be concluding that the attempt never arrived. Either the node lists the run first
  * (isHeldByNode) and the attempt becomes accepted, or the attempt ends and the run is gone.
  */
 export function judgeClaim({ isOffered, wasGranted, wasWithdrawn, belief }: ClaimFacts): ClaimVerdict {
-  if (wasWithdrawn) return 'gone'
+  if (wasWithdrawn || belief === null || belief === 'ended') return 'gone'
   if (isOffered || wasGranted) return 'granted'
-  if (belief === null || belief === 'ended') return 'gone'
   return belief === 'sending' || belief === 'uncertain' ? 'wait' : 'granted'
 }
 
 /**
- * Whether a claimed run counts as already accepted by the node: its claim was granted before, or its attempt is live.
- * A run with an open offer does not, because only its claim accepts it.
+ * Whether a claimed run counts as already accepted by the node: its attempt is live. A run with an open offer does not,
+ * because only its claim accepts it.
  */
-export function isHeldByNode({ isOffered, wasGranted, wasWithdrawn, belief }: ClaimFacts): boolean {
-  if (wasWithdrawn || isOffered) return false
-  return wasGranted || (belief !== null && belief !== 'ended')
+export function isHeldByNode({ isOffered, wasWithdrawn, belief }: ClaimFacts): boolean {
+  return !wasWithdrawn && !isOffered && belief !== null && belief !== 'ended'
 }

@@ -158,6 +158,19 @@ test('after a restart of the node, the new session gets the unclaimed offers, an
   await sent
 })
 
+test('a run that was given up is not granted, even if the response to an earlier claim was lost', async () => {
+  const stamp = open()
+  const [granted, offered] = [schedule('a'), schedule('b')]
+  expect(claim(stamp, 'a')).toBe('granted')
+  await granted
+  states = {}
+  expect([claim(stamp, 'a'), claim(stamp, 'b')]).toEqual(['gone', 'gone'])
+  await expect(offered).rejects.toMatchObject({ delivered: 'no' })
+  expect(await poll(stamp)).not.toContainEqual(
+    expect.objectContaining({ offer: expect.objectContaining({ jobid: 'b' }) })
+  )
+})
+
 test('after a restart of Scrapdeck, a job that an earlier engine sent is granted once it counts as accepted', async () => {
   const restarted = createNode()
   states['a'] = 'uncertain'

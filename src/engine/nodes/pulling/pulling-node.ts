@@ -335,6 +335,8 @@ export class PullingNode implements NodeClient {
     return stamp.runs.map((run) => {
       const key = keyOf(run)
       const verdict = judgeClaim(this.#factsOf(run))
+      // The attempt of this offer has ended.
+      if (verdict === 'gone') this.#withdraw(key, this.#error('aborted', 'aborted'))
       if (verdict !== 'granted') return verdict
       this.#granted.add(key)
       const pending = this.#offers.get(key)
