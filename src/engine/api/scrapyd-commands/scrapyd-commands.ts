@@ -27,7 +27,7 @@ import type {
 import { ScrapydFiles } from './scrapyd-files.ts'
 import type { JobCommands } from '../commands/job-commands.ts'
 import type { ProjectCommands } from '../commands/project-commands.ts'
-import { ScrapydJobLists } from './scrapyd-jobs.ts'
+import { ScrapydJobLists } from './job-lists.ts'
 
 export interface ScrapydCommandsParts {
   store: JobReader & AttemptReader & ChangeNotifier

@@ -4,7 +4,7 @@ import type { Store } from '../../storage/store.ts'
 import { aNewJob } from '../../testing/builders.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
 import { openTemporaryStore } from '../../testing/temporary-store.ts'
-import { ScrapydJobLists } from './scrapyd-jobs.ts'
+import { ScrapydJobLists } from './job-lists.ts'
 
 const SHOP = aProjectName('shop')
 
