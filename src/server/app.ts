@@ -236,7 +236,7 @@ export function createApp(options: AppOptions): App {
   fastify.register(contractEndpoints, { incoming: engine.incoming, limits, handlers })
   fastify.register(nodeEndpoints, { pulling: engine.pulling })
   fastify.register(scrapydEndpoints, {
-    fleet: engine.scrapyd,
+    scrapyd: engine.scrapyd,
     incoming: engine.incoming,
     settings: options.scrapyd,
     logger,

@@ -27,13 +27,13 @@ export interface Endpoint {
   isCached?: true
   /** Set if engines on the same store share responses. `keyOf` returns null if sharing is not worth it. */
   shared?: {
-    keyOf(args: FormValues, fleet: FleetAsScrapyd): string | null
+    keyOf(args: FormValues, scrapyd: FleetAsScrapyd): string | null
     /** Whether all engines on the store would respond with these fields. */
     isSame(fields: Record<string, PythonJsonValue>): boolean
   }
   /** Returns the fields of a successful response in Scrapyd's order, without the envelope. */
   answer(
-    fleet: FleetAsScrapyd,
+    scrapyd: FleetAsScrapyd,
     args: FormValues,
     settings: ScrapydEndpointSettings,
     files: ReadonlyMap<string, IncomingFile>
@@ -60,20 +60,20 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     permission: 'read',
     isCached: true,
     shared: { keyOf: () => '', isSame: () => true },
-    answer: (fleet, _args, { finishedToKeep }) => fleet.daemonStatus(finishedToKeep)
+    answer: (scrapyd, _args, { finishedToKeep }) => scrapyd.daemonStatus(finishedToKeep)
   },
   'addversion.json': {
     method: 'POST',
     permission: 'eggs.deploy',
     resource: 'AddVersion',
-    async answer(fleet, args, _settings, files) {
+    async answer(scrapyd, args, _settings, files) {
       const project = popProject(args)
       const version = popRequired(args, 'version') as VersionName
       const egg = files.get('egg') ?? popBytes(args, 'egg')
       const name = directoryOf(project)
       refuseEveryProject(name, project)
       if (version === '') throw new ScrapydAnswerError('version is invalid: it is empty')
-      const { spiders, pinned } = await fleet.addVersion(name, version, egg)
+      const { spiders, pinned } = await scrapyd.addVersion(name, version, egg)
       const warning = `${project} stays pinned to version ${pinned}: jobs without _version run that one`
       return { project, version, spiders, ...(pinned !== null && { warning }) }
     }
@@ -82,14 +82,14 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     method: 'POST',
     permission: 'jobs.run',
     resource: 'Schedule',
-    async answer(fleet, args) {
+    async answer(scrapyd, args) {
       const project = popProject(args)
       const spider = popRequired(args, 'spider')
       const version = (popOptional(args, '_version') || null) as VersionName | null
       const jobid = popOptional(args, 'jobid')
       const priority = popConverted(args, 'priority', parsePythonFloat)
       const pairs = popAll(args, 'setting', decodeUtf8)
-      await fleet.requireSpider(project, version, spider)
+      await scrapyd.requireSpider(project, version, spider)
       const spiderArguments = readSpiderArguments(args)
       const settings = readSettings(pairs)
       refuseTakenNames(spiderArguments)
@@ -103,51 +103,51 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
         settings,
         args: spiderArguments
       }
-      return { jobid: (await fleet.schedule(request)).jobid }
+      return { jobid: (await scrapyd.schedule(request)).jobid }
     }
   },
   'cancel.json': {
     method: 'POST',
     permission: 'jobs.cancel',
     resource: 'Cancel',
-    async answer(fleet, args) {
+    async answer(scrapyd, args) {
       const project = popProject(args)
       const jobid = popRequired(args, 'job')
       const signal = readSignal(popOptional(args, 'signal'))
-      return { prevstate: (await fleet.cancel({ project, jobid, signal })).prevstate }
+      return { prevstate: (await scrapyd.cancel({ project, jobid, signal })).prevstate }
     }
   },
   'status.json': {
     method: 'GET',
     permission: 'read',
-    async answer(fleet, args) {
+    async answer(scrapyd, args) {
       const jobid = popRequired(args, 'job')
       const project = popOptional(args, 'project') as ProjectName | null
-      return { currstate: (await fleet.status({ jobid, project })).currstate }
+      return { currstate: (await scrapyd.status({ jobid, project })).currstate }
     }
   },
   'listprojects.json': {
     method: 'GET',
     permission: 'read',
     isCached: true,
-    answer: async (fleet) => projectsField(await fleet.listProjects())
+    answer: async (scrapyd) => projectsField(await scrapyd.listProjects())
   },
   'listversions.json': {
     method: 'GET',
     permission: 'read',
-    async answer(fleet, args) {
+    async answer(scrapyd, args) {
       const project = directoryOf(popProject(args))
-      return { versions: await fleet.listVersions(project) }
+      return { versions: await scrapyd.listVersions(project) }
     }
   },
   'listspiders.json': {
     method: 'GET',
     permission: 'read',
     isCached: true,
-    async answer(fleet, args) {
+    async answer(scrapyd, args) {
       const project = popProject(args)
       const version = (popOptional(args, '_version') || null) as VersionName | null
-      return spidersField(await fleet.listSpiders(project, version))
+      return spidersField(await scrapyd.listSpiders(project, version))
     }
   },
   'listjobs.json': {
@@ -155,21 +155,22 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     permission: 'read',
     isCached: true,
     shared: { keyOf: keyOfProject, isSame: areOfStore },
-    async answer(fleet, args, settings) {
+    async answer(scrapyd, args, settings) {
       const project = popOptional(args, 'project') as ProjectName | null
-      return describeJobs(await fleet.listJobs(project, settings.finishedToKeep), settings)
+      return describeJobs(await scrapyd.listJobs(project, settings.finishedToKeep), settings)
     }
   },
   'delversion.json': {
     method: 'POST',
     permission: 'projects.delete',
     resource: 'DeleteVersion',
-    async answer(fleet, args) {
+    async answer(scrapyd, args) {
       const project = popProject(args)
       const version = popRequired(args, 'version') as VersionName
       const name = directoryOf(project)
-      if ((await fleet.listVersions(name)).length === 0) throw new ScrapydAnswerError(`version '${version}' not found`)
-      await fleet.deleteVersion(name, version)
+      if ((await scrapyd.listVersions(name)).length === 0)
+        throw new ScrapydAnswerError(`version '${version}' not found`)
+      await scrapyd.deleteVersion(name, version)
       return {}
     }
   },
@@ -177,24 +178,24 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     method: 'POST',
     permission: 'projects.delete',
     resource: 'DeleteProject',
-    async answer(fleet, args) {
+    async answer(scrapyd, args) {
       const project = popProject(args)
       const name = directoryOf(project)
       refuseEveryProject(name, project)
-      await fleet.deleteProject(name)
+      await scrapyd.deleteProject(name)
       return {}
     }
   }
 }
 
 /** Checks the project here, not in the cache, because an engine can know projects that are not in the store yet. */
-function keyOfProject(args: FormValues, fleet: FleetAsScrapyd): string | null {
+function keyOfProject(args: FormValues, scrapyd: FleetAsScrapyd): string | null {
   const values = args.get('project')
   if (values === undefined) return ''
   const name = values[0]!.toString('utf8')
   // Do not cache requests that will be rejected.
   if (values.length > 1 || name.length > LONGEST_NAME_BYTES || !Buffer.from(name).equals(values[0]!)) return null
-  fleet.requireProject(name as ProjectName)
+  scrapyd.requireProject(name as ProjectName)
   return `project ${name}`
 }
 

@@ -27,7 +27,7 @@ import { refuseMethod, sendPage, homePage } from './twisted-pages.ts'
 import { ScrapydAnswerError, readArguments } from './parameters.ts'
 
 export interface ScrapydEndpointsOptions {
-  fleet: FleetAsScrapyd
+  scrapyd: FleetAsScrapyd
   incoming: Pick<IncomingFiles, 'begin'>
   settings?: Partial<ScrapydEndpointSettings> | undefined
   logger: Logger
@@ -48,9 +48,9 @@ const USUAL_METHODS = ['GET', 'HEAD', 'POST', 'OPTIONS']
 
 /** Serves the fleet as one Scrapyd 1.6 (scrapyd-protocol.md, 1 to 3, 7). Differences: docs/scrapyd-compatibility.md. */
 export async function scrapydEndpoints(app: FastifyInstance, options: ScrapydEndpointsOptions): Promise<void> {
-  const fleetOf = (request: FastifyRequest) => scrapydFor(options.fleet, principalOf(request))
+  const scrapydOf = (request: FastifyRequest) => scrapydFor(options.scrapyd, principalOf(request))
   const settings = { ...DEFAULT_ENDPOINT_SETTINGS, ...options.settings }
-  const nodeName = settings.nodeName ?? options.fleet.nodeName
+  const nodeName = settings.nodeName ?? options.scrapyd.nodeName
   // Compute this only if needed, because reading the machine's time zone takes longer than everything else here.
   const keyPrefix = options.shared === null ? '' : keyPrefixOf(settings)
   const context: Context = { ...options, settings, nodeName, bodies: new WeakMap(), keyPrefix }
@@ -92,13 +92,16 @@ export async function scrapydEndpoints(app: FastifyInstance, options: ScrapydEnd
     if (refused !== null) return refused
     const isBrowser = request.headers.accept?.includes('text/html') ?? false
     if (isBrowser && request.caller.kind === 'session') return reply.redirect('/ui/', 303)
-    const html = homePage(await fleetOf(request).listProjects(), { base: baseOf(request), hasItems: settings.hasItems })
+    const html = homePage(await scrapydOf(request).listProjects(), {
+      base: baseOf(request),
+      hasItems: settings.hasItems
+    })
     return sendPage(request, reply.header('content-security-policy', PAGE_POLICY), html)
   })
   serve('/jobs', async (request, reply) => {
     const refused = refuseMethod(request, reply)
     if (refused !== null) return refused
-    const html = jobsPage(await fleetOf(request).listJobs(null, settings.finishedToKeep), {
+    const html = jobsPage(await scrapydOf(request).listJobs(null, settings.finishedToKeep), {
       base: baseOf(request),
       hasLogs: settings.hasLogs,
       hasItems: settings.hasItems,
@@ -112,7 +115,7 @@ export async function scrapydEndpoints(app: FastifyInstance, options: ScrapydEnd
   for (const tree of ['logs', 'items'] as const) {
     if (!(tree === 'logs' ? settings.hasLogs : settings.hasItems)) continue
     for (const url of [`/${tree}`, `/${tree}/*`]) {
-      serve(url, (request, reply) => answerFile(fleetOf(request), tree, request, reply))
+      serve(url, (request, reply) => answerFile(scrapydOf(request), tree, request, reply))
     }
   }
   // All paths share one route, because a route per method and path would take a twentieth of the startup time. Without
@@ -151,7 +154,7 @@ function keyPrefixOf({ finishedToKeep, hasLogs, hasItems }: ScrapydEndpointSetti
  */
 const ANSWERS_VERSION = 1
 
-interface Context extends Pick<ScrapydEndpointsOptions, 'fleet' | 'logger' | 'audit' | 'shared'> {
+interface Context extends Pick<ScrapydEndpointsOptions, 'scrapyd' | 'logger' | 'audit' | 'shared'> {
   /** The prefix of the keys of shared responses. Empty if none are shared. */
   keyPrefix: string
   settings: ScrapydEndpointSettings
@@ -183,13 +186,13 @@ async function handleEndpoint(
   const { args, files } = readArguments(request.raw.url?.split('?').slice(1).join('?') ?? '', request.form)
   const asked = readRequestedNames(args)
   try {
-    const fleet = scrapydFor(context.fleet, principalOf(request))
+    const scrapyd = scrapydFor(context.scrapyd, principalOf(request))
     // Shared responses contain all projects, so they are not for callers with limited rights.
-    const isShared = context.shared !== null && fleet === context.fleet
-    const key = isShared ? (endpoint.shared?.keyOf(args, fleet) ?? null) : null
+    const isShared = context.shared !== null && scrapyd === context.scrapyd
+    const key = isShared ? (endpoint.shared?.keyOf(args, scrapyd) ?? null) : null
     const found = key === null ? null : await context.shared!.find(`${context.keyPrefix} ${endpoint.name} ${key}`)
     if (found !== null && found.body !== null) return sendJson(request, reply, ofThisNode(context, found.body))
-    const answer = () => endpoint.answer(fleet, args, context.settings, files)
+    const answer = () => endpoint.answer(scrapyd, args, context.settings, files)
     const fields = await (endpoint.method === 'GET'
       ? answer()
       : performAs(request, reply, { endpoint, context, args, answer }))

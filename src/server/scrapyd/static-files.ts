@@ -8,7 +8,7 @@ import { NO_SUCH_FILE, redirectTo, refuseMethod, sendPage } from './twisted-page
 
 /** Serves `/logs/…` and `/items/…` like Scrapyd, with listings, ranges and dates (scrapyd-protocol.md, 7.1). */
 export async function answerFile(
-  fleet: FleetAsScrapyd,
+  scrapyd: FleetAsScrapyd,
   tree: FileTree,
   request: FastifyRequest,
   reply: FastifyReply
@@ -20,7 +20,8 @@ export async function answerFile(
   const isBare = path === `/${tree}`
   const segments = isBare ? [] : decodeSegments(path.slice(`/${tree}/`.length))
   const wantsDirectory = segments?.at(-1) === ''
-  const found = segments === null ? null : await fleet.openFile(tree, wantsDirectory ? segments.slice(0, -1) : segments)
+  const found =
+    segments === null ? null : await scrapyd.openFile(tree, wantsDirectory ? segments.slice(0, -1) : segments)
   if (found === null || (wantsDirectory && found.kind === 'file')) return sendPage(request, reply, NO_SUCH_FILE, 404)
   const search = query.length === 0 ? '' : `?${query.join('?')}`
   if (found.kind === 'directory' && wantsDirectory) {

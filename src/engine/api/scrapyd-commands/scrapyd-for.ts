@@ -6,9 +6,9 @@ import { noProject, withoutSimilarNames } from '../../projects/catalog.ts'
 import type { FleetAsScrapyd } from './scrapyd-commands.ts'
 
 /** Hidden projects look missing. Rejects with ROLE_REQUIRED for projects that the principal may see but not change. */
-export function scrapydFor(fleet: FleetAsScrapyd, principal: Principal): FleetAsScrapyd {
+export function scrapydFor(scrapyd: FleetAsScrapyd, principal: Principal): FleetAsScrapyd {
   const { rights } = principal
-  if (rights.everywhere !== null && rights.inProjects.size === 0) return fleet
+  if (rights.everywhere !== null && rights.inProjects.size === 0) return scrapyd
   const seen = seenProjects(rights)
   const isSeen = (project: string) => permissionsIn(rights, project as ProjectName) !== null
   const see = (project: ProjectName) => {
@@ -22,75 +22,75 @@ export function scrapydFor(fleet: FleetAsScrapyd, principal: Principal): FleetAs
     seen === null ? things : things.filter(({ project }) => seen.has(project))
 
   const limited: FleetAsScrapyd = {
-    nodeName: fleet.nodeName,
+    nodeName: scrapyd.nodeName,
     async daemonStatus(finishedToKeep) {
-      if (seen === null) return fleet.daemonStatus(finishedToKeep)
+      if (seen === null) return scrapyd.daemonStatus(finishedToKeep)
       const { pending, running, finished } = await limited.listJobs(null, finishedToKeep)
       return { pending: pending.length, running: running.length, finished: finished.length }
     },
     async addVersion(project, version, egg) {
       change(project, 'eggs.deploy', 'addversion.json')
-      return fleet.addVersion(project, version, egg)
+      return scrapyd.addVersion(project, version, egg)
     },
     requireProject(project) {
       see(project)
-      onlyHere(project, () => fleet.requireProject(project))
+      onlyHere(project, () => scrapyd.requireProject(project))
     },
     async requireSpider(project, version, spider) {
       see(project)
-      await hideOthers(project, fleet.requireSpider(project, version, spider))
+      await hideOthers(project, scrapyd.requireSpider(project, version, spider))
     },
     async schedule(request) {
       change(request.project, 'jobs.run', 'schedule.json')
-      return hideOthers(request.project, fleet.schedule(request))
+      return hideOthers(request.project, scrapyd.schedule(request))
     },
     async cancel(request) {
       change(request.project, 'jobs.cancel', 'cancel.json')
-      return hideOthers(request.project, fleet.cancel(request))
+      return hideOthers(request.project, scrapyd.cancel(request))
     },
     async status({ jobid, project }) {
       if (project !== null) {
         see(project)
-        return hideOthers(project, fleet.status({ jobid, project }))
+        return hideOthers(project, scrapyd.status({ jobid, project }))
       }
-      if (seen === null) return fleet.status({ jobid, project })
+      if (seen === null) return scrapyd.status({ jobid, project })
       const states = await Promise.all(
-        (await limited.listProjects()).map((name) => fleet.status({ jobid, project: name as ProjectName }))
+        (await limited.listProjects()).map((name) => scrapyd.status({ jobid, project: name as ProjectName }))
       )
       const found = states.map(({ currstate }) => currstate)
       return { currstate: (['finished', 'running', 'pending'] as const).find((state) => found.includes(state)) ?? null }
     },
     async listProjects() {
-      return (await fleet.listProjects()).filter(isSeen)
+      return (await scrapyd.listProjects()).filter(isSeen)
     },
     async listVersions(project) {
-      return isSeen(project) ? fleet.listVersions(project) : []
+      return isSeen(project) ? scrapyd.listVersions(project) : []
     },
     async listSpiders(project, version) {
       see(project)
-      return hideOthers(project, fleet.listSpiders(project, version))
+      return hideOthers(project, scrapyd.listSpiders(project, version))
     },
     async listJobs(project, finishedToKeep) {
       if (project !== null) see(project)
       const jobs = await (project === null
-        ? fleet.listJobs(null, finishedToKeep)
-        : hideOthers(project, fleet.listJobs(project, finishedToKeep)))
+        ? scrapyd.listJobs(null, finishedToKeep)
+        : hideOthers(project, scrapyd.listJobs(project, finishedToKeep)))
       if (project !== null || seen === null) return jobs
       const { pending, running, finished, isOfStore } = jobs
       return { pending: ofSeen(pending), running: ofSeen(running), finished: ofSeen(finished), isOfStore }
     },
     async deleteVersion(project, version) {
       change(project, 'projects.delete', 'delversion.json')
-      await hideOthers(project, fleet.deleteVersion(project, version))
+      await hideOthers(project, scrapyd.deleteVersion(project, version))
     },
     async deleteProject(project) {
       change(project, 'projects.delete', 'delproject.json')
-      await hideOthers(project, fleet.deleteProject(project))
+      await hideOthers(project, scrapyd.deleteProject(project))
     },
     async openFile(tree, segments) {
       const [project] = segments
       if (project !== undefined && !isSeen(project)) return null
-      const found = await fleet.openFile(tree, segments)
+      const found = await scrapyd.openFile(tree, segments)
       if (project !== undefined || found?.kind !== 'directory') return found
       return { ...found, entries: found.entries.filter(({ name, isDirectory }) => isDirectory && isSeen(name)) }
     }
