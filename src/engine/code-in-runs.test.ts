@@ -45,12 +45,12 @@ it('an operator cannot make any run execute other code, whichever way it is orde
       }),
     (role, { settings }) =>
       actAs(principal(role), () =>
-        opened.engine.scrapyd.schedule({
-          project: 'shop',
-          spider: 'prices',
+        opened.engine.scrapyd.schedule({ project: 'shop', spider: 'prices', version: null } as never, () => ({
+          jobid: null,
+          priority: null,
           settings: settings ?? {},
           args: {}
-        } as never)
+        }))
       )
   ]
   for (const [index, order] of ways.entries()) {

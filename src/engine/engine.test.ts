@@ -401,18 +401,12 @@ describe('draining', () => {
 })
 
 describe('as one Scrapyd', () => {
+  const PRICES = { project: SHOP, spider: 'prices', version: null }
+
   it('a client always sees its own jobid, and a second cancel is forced', async () => {
     await prepare()
-    const request = {
-      project: SHOP,
-      spider: 'prices',
-      version: null,
-      jobid: 'mine/1',
-      priority: 0,
-      settings: {},
-      args: { _project: 'x' }
-    }
-    expect(await engine.scrapyd.schedule(request)).toEqual({ jobid: 'mine/1' })
+    const order = { jobid: 'mine/1', priority: 0, settings: {}, args: { _project: 'x' } }
+    expect(await engine.scrapyd.schedule(PRICES, () => order)).toEqual({ jobid: 'mine/1' })
     await until(async () => node.running.length === 1)
     expect(node.running[0]!.jobid).toMatch(/^[0-9a-f]{32}$/)
     expect(node.running[0]!.args).toEqual({})
@@ -436,15 +430,7 @@ describe('as one Scrapyd', () => {
   })
 
   const scheduled = (jobid: string) =>
-    engine.scrapyd.schedule({
-      project: SHOP,
-      spider: 'prices',
-      version: null,
-      jobid,
-      priority: 0,
-      settings: {},
-      args: {}
-    })
+    engine.scrapyd.schedule(PRICES, () => ({ jobid, priority: 0, settings: {}, args: {} }))
 
   it('two jobs can have one jobid: each runs with an id of its own on the node, and a cancel applies to both', async () => {
     await prepare()

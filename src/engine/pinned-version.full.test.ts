@@ -50,15 +50,8 @@ test('jobs of every endpoint that name no version run the pinned one, even after
   await client.chains.create(chain)
   expect(await addVersion('2')).toEqual({ spiders: 1, pinned: '1' })
   await client.jobs.run({ project: 'shop', spiders: ['prices'] })
-  await engine.scrapyd.schedule({
-    project: SHOP,
-    version: null,
-    spider: 'prices',
-    settings: {},
-    args: {},
-    priority: 0,
-    jobid: null
-  })
+  const order = { settings: {}, args: {}, priority: 0, jobid: null }
+  await engine.scrapyd.schedule({ project: SHOP, version: null, spider: 'prices' }, () => order)
   await client.crawl({ spider: 'prices', project: 'shop' })
   const rules = [{ kind: 'once', atMs: house.clock.nowMs() + 1_000 }]
   await client.schedules.create(ScheduleSettings.parse({ name: 'once', zone: 'UTC', rules, jobs: [template] }))

@@ -55,15 +55,8 @@ test('jobs of every endpoint start with the defaults of their project and spider
   await client.chains.create(chain)
   await client.jobs.run({ project: 'shop', spiders: ['prices'] })
   await client.jobs.runMany({ jobs: [{ project: 'shop', spider: 'prices' }] })
-  await engine.scrapyd.schedule({
-    project: SHOP,
-    version: null,
-    spider: 'prices',
-    settings: {},
-    args: {},
-    priority: null,
-    jobid: null
-  })
+  const order = { settings: {}, args: {}, priority: null, jobid: null }
+  await engine.scrapyd.schedule({ project: SHOP, version: null, spider: 'prices' }, () => order)
   await client.crawl({ spider: 'prices', project: 'shop' })
   const rules = [{ kind: 'once', atMs: clock.nowMs() + 1_000 }]
   await client.schedules.create(ScheduleSettings.parse({ name: 'once', zone: 'UTC', rules, jobs: [template] }))

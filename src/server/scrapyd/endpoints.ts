@@ -89,21 +89,14 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
       const jobid = popOptional(args, 'jobid')
       const priority = popConverted(args, 'priority', parsePythonFloat)
       const pairs = popAll(args, 'setting', decodeUtf8)
-      await scrapyd.requireSpider(project, version, spider)
-      const spiderArguments = readSpiderArguments(args)
-      const settings = readSettings(pairs)
-      refuseTakenNames(spiderArguments)
-      refuseUnsafeJobid(jobid)
-      const request = {
-        project,
-        spider,
-        version,
-        jobid,
-        priority: priority === null ? null : toFinite(priority),
-        settings,
-        args: spiderArguments
+      const readOrder = () => {
+        const spiderArguments = readSpiderArguments(args)
+        const settings = readSettings(pairs)
+        refuseTakenNames(spiderArguments)
+        refuseUnsafeJobid(jobid)
+        return { jobid, priority: priority === null ? null : toFinite(priority), settings, args: spiderArguments }
       }
-      return { jobid: (await scrapyd.schedule(request)).jobid }
+      return { jobid: (await scrapyd.schedule({ project, version, spider }, readOrder)).jobid }
     }
   },
   'cancel.json': {

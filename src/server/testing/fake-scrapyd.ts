@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { IncomingFile } from '../../engine/storage/blobs/incoming-files.ts'
 import type { FleetAsScrapyd } from '../../engine/api/scrapyd-commands/scrapyd-commands.ts'
-import type { ScrapydJobs, ScrapydScheduleRequest } from '../../engine/api/scrapyd-commands/scrapyd-shapes.ts'
+import type { ScrapydJobs, ScrapydOrder, ScrapydSpider } from '../../engine/api/scrapyd-commands/scrapyd-shapes.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 
 /** 2026-01-02 03:04:05.9 UTC. All files have this time. */
@@ -13,7 +13,7 @@ export function createFakeScrapyd() {
   const versions = new Map<string, Map<string, string[]>>()
   const files = { logs: new Map<string, Buffer>(), items: new Map<string, Buffer>() }
   const signals: (string | number | null)[] = []
-  const scheduled: ScrapydScheduleRequest[] = []
+  const scheduled: (ScrapydSpider & ScrapydOrder)[] = []
   const uploads: { name: string; sha256: string; sizeBytes: number }[] = []
   const jobs: ScrapydJobs = { pending: [], running: [], finished: [], isOfStore: true }
 
@@ -41,13 +41,14 @@ export function createFakeScrapyd() {
       versions.set(project, known.set(version, ['quotes', 'slow']))
       return { spiders: 2, pinned: null }
     },
-    async schedule(request) {
-      if (!spidersOf(request.project, request.version).includes(request.spider)) {
-        throw new ScrapdeckError('SPIDER_NOT_FOUND', `${request.project} has no spider ${request.spider}.`)
+    async schedule({ project, version, spider }, readOrder) {
+      if (!spidersOf(project, version).includes(spider)) {
+        throw new ScrapdeckError('SPIDER_NOT_FOUND', `${project} has no spider ${spider}.`)
       }
-      scheduled.push(request)
-      const jobid = request.jobid ?? String(scheduled.length).padStart(32, '0')
-      const { project, spider, version, settings, args } = request
+      const order = readOrder()
+      scheduled.push({ project, spider, version, ...order })
+      const jobid = order.jobid ?? String(scheduled.length).padStart(32, '0')
+      const { settings, args } = order
       jobs.pending.push({ jobid, project, spider, version, settings, args })
       return { jobid }
     },
@@ -76,11 +77,6 @@ export function createFakeScrapyd() {
     },
     async listSpiders(project, version) {
       return spidersOf(project, version)
-    },
-    async requireSpider(project, version, spider) {
-      if (!spidersOf(project, version).includes(spider)) {
-        throw new ScrapdeckError('SPIDER_NOT_FOUND', `${project} has no spider ${spider}.`)
-      }
     },
     async listJobs(project) {
       if (project !== null) spidersOf(project, null)

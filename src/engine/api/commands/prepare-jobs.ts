@@ -43,6 +43,8 @@ export interface Origin {
   jobid?: string | undefined
   /** The client's idempotency key. A repeated request returns the jobs of the first request. */
   onceKey?: string | undefined
+  /** The caller has resolved the project, the version and the spider. */
+  isSpiderKnown?: true | undefined
   scheduled?: { scheduleId: ScheduleId; nominalMs: number } | undefined
   evidence?: TimelineEntry['evidence']
 }
@@ -109,7 +111,7 @@ export async function prepareJobs(
     checkDependencies(item.after)
     if (item.secretNames !== undefined) for (const value of secretsOf(item)) secrets.add(value)
     const name = `${project}\n${version}\n${spider}`
-    if (resolved.has(name)) return
+    if (origin.isSpiderKnown || resolved.has(name)) return
     parts.projects.catalog.resolve(project, version, spider)
     resolved.add(name)
   }

@@ -20,8 +20,9 @@ import type {
   ScrapydDirectory,
   ScrapydFile,
   ScrapydJobs,
-  ScrapydScheduleRequest,
+  ScrapydOrder,
   ScrapydSignal,
+  ScrapydSpider,
   ScrapydState
 } from './scrapyd-shapes.ts'
 import { ScrapydFiles } from './scrapyd-files.ts'
@@ -93,17 +94,19 @@ export class ScrapydCommands {
     this.#parts.projects.catalog.requireProject(project)
   }
 
-  /** Scrapyd checks project, version and spider before settings and arguments. */
-  async requireSpider(project: ProjectName, version: VersionName | null, spider: string): Promise<void> {
+  /**
+   * Queues a job. Returns the client's own jobid, which can be any text, or the job's id. Calls `readOrder`, which may
+   * throw, only if the spider exists, because Scrapyd checks project, version and spider before the rest.
+   */
+  async schedule(
+    { project, version, spider }: ScrapydSpider,
+    readOrder: () => ScrapydOrder
+  ): Promise<{ jobid: string }> {
     this.#parts.projects.catalog.resolve(project, version, spider)
-  }
-
-  /** Returns the client's own jobid, which can be any text, or the job's id. */
-  async schedule(request: ScrapydScheduleRequest): Promise<{ jobid: string }> {
-    const { project, version, spider, settings, args, priority, jobid } = request
+    const { settings, args, priority, jobid } = readOrder()
     const [job] = await this.#parts.jobCommands.queue(
       { project, version, spiders: [spider], settings, args, ...(priority !== null && { priority }) },
-      { source: 'scrapyd', jobid: jobid ?? undefined }
+      { source: 'scrapyd', jobid: jobid ?? undefined, isSpiderKnown: true }
     )
     return { jobid: job!.jobid }
   }

@@ -36,13 +36,15 @@ export function scrapydFor(scrapyd: FleetAsScrapyd, principal: Principal): Fleet
       see(project)
       onlyHere(project, () => scrapyd.requireProject(project))
     },
-    async requireSpider(project, version, spider) {
+    async schedule(spider, readOrder) {
+      const { project } = spider
       see(project)
-      await hideOthers(project, scrapyd.requireSpider(project, version, spider))
-    },
-    async schedule(request) {
-      change(request.project, 'jobs.run', 'schedule.json')
-      return hideOthers(request.project, scrapyd.schedule(request))
+      const readAllowed = () => {
+        const order = readOrder()
+        change(project, 'jobs.run', 'schedule.json')
+        return order
+      }
+      return hideOthers(project, scrapyd.schedule(spider, readAllowed))
     },
     async cancel(request) {
       change(request.project, 'jobs.cancel', 'cancel.json')

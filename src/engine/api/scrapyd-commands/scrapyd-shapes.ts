@@ -6,11 +6,14 @@ export type ScrapydSignal = { send: NodeSignal } | { refuse: string }
 
 export type ScrapydState = 'pending' | 'running'
 
-export interface ScrapydScheduleRequest {
+export interface ScrapydSpider {
   project: ProjectName
   spider: string
   /** null: the latest version when the job starts. */
   version: VersionName | null
+}
+
+export interface ScrapydOrder {
   jobid: string | null
   priority: number | null
   settings: Record<string, string>

@@ -51,7 +51,7 @@ export async function findWrongAnswer(
     await position.catchUp()
     const parts = { store: seen, clock, position, projects: { catalog: { requireProject() {} } } }
     const all = { ...parts, directories: { logs: null, items: null } } as unknown as ScrapydCommandsParts
-    const fleet = hasCache ? new ScrapydCommands(all) : anewEachTime(all)
+    const scrapyd = hasCache ? new ScrapydCommands(all) : anewEachTime(all)
     const app = Fastify()
     app.decorateRequest('caller')
     app.addHook('onRequest', (request, _reply, done) => {
@@ -59,7 +59,7 @@ export async function findWrongAnswer(
       done()
     })
     await app.register(scrapydEndpoints, {
-      fleet,
+      scrapyd,
       incoming: { begin: () => Promise.reject(new Error('no uploads')) },
       settings: { nodeName, finishedToKeep: 5 },
       logger: silentLogger,
