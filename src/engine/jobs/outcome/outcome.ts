@@ -49,22 +49,23 @@ export type LoggedSoFar = Pick<
  * Judges how a run ended from its log and, if the node reports it, from the exit of its process. The first matching
  * row:
  *
- * | log says                        | process              | cancel asked | outcome   | reason                      |
- * | ------------------------------- | -------------------- | ------------ | --------- | --------------------------- |
- * | `finished`, or a limit reached  | 0 or unknown         | no matter    | succeeded | finish_reason               |
- * | any other                       | hit a limit          | no matter    | failed    | the limit                   |
- * | any                             | exit ≠ 0 or signal   | yes          | cancelled | finish_reason, else its end |
- * | as above, or `shutdown`         | exit ≠ 0 or signal   | no           | failed    | exit code N / killed by S   |
- * | `shutdown` or `cancelled`       | 0 or unknown         | yes          | cancelled | finish_reason               |
- * | any other finish_reason         | no matter            | no matter    | failed    | finish_reason               |
- * | nothing of its end              | 0 or unknown         | yes          | cancelled | ended without closing stats |
- * | nothing of its end              | exit ≠ 0 or signal   | no           | failed    | exit code N / killed by S   |
- * | nothing, and it hides its end   | 0                    | no           | succeeded | exit code 0                 |
- * | there is no log                 | unknown              | no           | failed    | no log                      |
- * | its head or end was not read    | unknown              | no           | unclear   | log not fully read          |
- * | its node refuses it             | unknown              | no           | unclear   | log refused                 |
- * | nothing, and it hides its end   | unknown              | no           | unclear   | end not visible in the log  |
- * | nothing of its end              | 0 or unknown         | no           | failed    | ended without closing stats |
+ * | log says                           | process            | cancel asked | outcome   | reason                      |
+ * | ---------------------------------- | ------------------ | ------------ | --------- | --------------------------- |
+ * | `finished`, or a limit reached     | 0 or unknown       | no matter    | succeeded | finish_reason               |
+ * | no matter                          | hit a limit        | no matter    | failed    | the limit                   |
+ * | no matter                          | exit ≠ 0 or signal | yes          | cancelled | finish_reason, else its end |
+ * | `finished`, a limit, or `shutdown` | exit ≠ 0 or signal | no           | failed    | exit code N / killed by S   |
+ * | `shutdown` or `cancelled`          | 0 or unknown       | yes          | cancelled | finish_reason               |
+ * | `shutdown` or `cancelled`          | no matter          | no           | failed    | finish_reason               |
+ * | any finish_reason not named above  | no matter          | no matter    | failed    | finish_reason               |
+ * | nothing of its end                 | 0 or unknown       | yes          | cancelled | ended without closing stats |
+ * | nothing of its end                 | exit ≠ 0 or signal | no           | failed    | exit code N / killed by S   |
+ * | nothing, and it hides its end      | 0                  | no           | succeeded | exit code 0                 |
+ * | there is no log                    | unknown            | no           | failed    | no log                      |
+ * | its head or end was not read       | unknown            | no           | unclear   | log not fully read          |
+ * | its node refuses it                | unknown            | no           | unclear   | log refused                 |
+ * | nothing, and it hides its end      | unknown            | no           | unclear   | end not visible in the log  |
+ * | nothing of its end                 | 0 or unknown       | no           | failed    | ended without closing stats |
  *
  * - On the local node, the process reports why the spider closed if the log does not.
  * - A process hit a limit (memory, time, …) if the local node, or we on a remote node, stopped it for that. It then
