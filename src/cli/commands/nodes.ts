@@ -13,6 +13,7 @@ import { findNode } from '../client/find.ts'
 import { localTime, plural, table } from '../client/output.ts'
 import type { ClientCommands, Session } from '../client/session.ts'
 import { type Terminal, withoutSteering } from '../client/terminal.ts'
+import { withStop } from '../../shared/texts/parts.ts'
 
 const MODES = {
   cordon: ['cordoned', 'Stop sending new jobs to a node.'],
@@ -214,7 +215,7 @@ async function addCluster({ client, terminal, print }: Session, url: string, opt
   }
   const found = await client.nodes.probe(address)
   if (found.health !== 'up' && found.duplicateOf === null && !options.force) {
-    const why = sentence(found.problem ?? 'it does not respond')
+    const why = withStop(found.problem ?? 'it does not respond')
     throw new CommandEnd(EXIT_CODES.failed, `${found.url} was not added: ${why} To add it anyway: --force.`)
   }
   const node = await client.nodes.add({ ...address, ...settingsOf(options) })
@@ -313,7 +314,7 @@ function unusable(found: ProbeResult, what: string, options: AddressFlags): Comm
 }
 
 function problemOf({ health, problem }: ProbeResult, { nodeUsername }: AddressFlags): string {
-  if (health !== 'unauthorized') return sentence(problem ?? 'it does not respond')
+  if (health !== 'unauthorized') return withStop(problem ?? 'it does not respond')
   if (!nodeUsername) return `it requires a user name and password. ${GIVE_CREDENTIALS}`
   return 'it rejected the user name or the password from SCRAPDECK_NODE_PASSWORD.'
 }
@@ -411,10 +412,8 @@ function describeSeen(node: Node, nowMs: number): string {
       : `Last response ${formatAge(nowMs - node.lastSeenAtMs)} ago (${localTime(node.lastSeenAtMs)}).`
   const version = node.scrapydVersion === null ? '' : ` Scrapyd ${node.scrapydVersion}.`
   const counts = node.running === null ? '' : ` ${node.running} running, ${node.pending ?? 0} pending.`
-  return `Health: ${node.health}${node.problem === null ? '.' : `: ${sentence(node.problem)}`} ${seen}${version}${counts}`
+  return `Health: ${node.health}${node.problem === null ? '.' : `: ${withStop(node.problem)}`} ${seen}${version}${counts}`
 }
-
-const sentence = (text: string): string => (text.endsWith('.') ? text : `${text}.`)
 
 function addressOf({ kind, url }: Node): string {
   if (kind === 'local') return 'this machine'

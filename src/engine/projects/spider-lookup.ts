@@ -6,6 +6,7 @@ import type { StoredVersion } from '../model/records.ts'
 import type { Distribution, EggReceiver } from './distribution.ts'
 import type { Projects } from './projects.ts'
 import { KeyedSingleFlight } from '../runtime/single-flight.ts'
+import { withoutStop } from '../../shared/texts/parts.ts'
 
 export interface ListingNode {
   id: NodeId
@@ -109,6 +110,6 @@ export class SpiderLookup {
 function unknown({ project, version }: StoredVersion, reason: string): ScrapdeckError {
   return new ScrapdeckError(
     'SPIDERS_UNKNOWN',
-    sentence('projects.spiders_unknown', { version, project, reason: reason.replace(/\.$/, '') })
+    sentence('projects.spiders_unknown', { version, project, reason: withoutStop(reason) })
   )
 }

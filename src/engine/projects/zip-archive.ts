@@ -9,6 +9,7 @@ import { type ErrorCode, ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/projects.ts'
 import { problemOfEntryName } from './names.ts'
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
+import { withoutStop } from '../../shared/texts/parts.ts'
 
 export interface ZipLimits {
   archiveBytes: number
@@ -101,7 +102,7 @@ export async function openZipArchive(source: string | Uint8Array, limits: ZipLim
     if (error instanceof ScrapdeckError) throw error
     throw new ScrapdeckError(
       'EGG_NOT_A_ZIP',
-      sentence('projects.zip_unreadable', { error: (error as Error).message.replace(/\.$/, '') }),
+      sentence('projects.zip_unreadable', { error: withoutStop((error as Error).message) }),
       { cause: error }
     )
   }

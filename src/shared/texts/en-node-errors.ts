@@ -1,4 +1,4 @@
-import { countOf, type Words, withoutStop } from './parts.ts'
+import { countOf, type Words, withoutStop, withStop } from './parts.ts'
 
 /** `label`: the name of the node, usually with its address: `eu-1 (http://eu-1:6800)`. */
 interface Labelled {
@@ -62,7 +62,7 @@ export const nodeErrors = {
   'node_error.no_tls': (of: Hop & { errorCode: string }) =>
     `${unreachable(of)}: ${hop(of)} does not accept TLS (${of.errorCode}). Try http:// instead of https://.`,
   'node_error.unreachable': ({ why, ...node }: Labelled & { why: string }) =>
-    `${unreachable(node)}: ${why}. Check the address and the network.`,
+    `${unreachable(node)}: ${withoutStop(why)}. Check the address and the network.`,
   'node_error.forbidden_address': ({ label, host }: Labelled & { host: string }) =>
     `Node ${label} is not contacted: ${host} resolves to a link-local or cloud metadata address. Correct the address.`,
   'node_error.closed_here': ({ label }: Labelled) =>
@@ -155,7 +155,7 @@ export const nodeErrors = {
   'node_error.right_missing': ({ label, right, namespace }: Labelled & { right: string; namespace: string }) =>
     `Node ${label} lacks a right: ${right} in the namespace ${namespace}. Grant it with the Role of docs/kubernetes.md.`,
   'node_error.not_allowed': ({ label, why }: Labelled & { why: string }) =>
-    `Node ${label} does not allow this: ${why}. Grant it with the Role of docs/kubernetes.md.`,
+    `Node ${label} does not allow this: ${withoutStop(why)}. Grant it with the Role of docs/kubernetes.md.`,
   'node_error.token_rejected': ({ label }: Labelled) =>
     `Node ${label} rejected the token or client certificate. Replace it in the settings.`,
   'node_error.credential_unusable': ({ label, why }: Labelled & { why: string }) =>
@@ -165,7 +165,7 @@ export const nodeErrors = {
   'node_error.redirects_all': ({ label, target }: Labelled & { target: string | null }) =>
     `Node ${label} redirects to ${target ?? 'nowhere'}. Is there a login page in front of it?`,
   'node_error.api_status': (of: Labelled & { path: string; status: number; reason: string; why: string }) =>
-    `${apiStatus(of)}.`,
+    withStop(apiStatus(of)),
   'node_error.api_refused': (of: Labelled & { path: string; status: number; reason: string; why: string }) =>
     apiStatus(of),
   'node_error.not_kubernetes': ({ label, path }: Labelled & { path: string }) =>

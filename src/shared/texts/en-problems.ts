@@ -83,7 +83,7 @@ export const problems = {
   'problem.python_not_built': () => 'The build failed',
   'problem_title.not_apart': () => 'Spiders are not isolated',
   'problem.not_apart': ({ why }: { why: string }) =>
-    `Spiders on the local node run with all of Scrapdeck’s permissions (keep_spiders_apart = if-possible): ${why}. Run no code here that you do not trust, or set keep_spiders_apart = off if this is intended`,
+    `Spiders on the local node run with all of Scrapdeck’s permissions (keep_spiders_apart = if-possible): ${withoutStop(why)}. Run no code here that you do not trust, or set keep_spiders_apart = off if this is intended`,
 
   'problem_title.queue_paused': () => 'The queue is paused',
   'problem.queue_paused': ({ jobs }: { jobs: number }) =>
@@ -124,7 +124,7 @@ export const problems = {
     `${address}: ${withoutStop(reason)}. Entries are kept here and sent when the server is back. Check that it is running, and check audit_syslog`,
   'problem_title.cache_away': () => 'The shared cache is unavailable',
   'problem.cache_away': ({ name, reason }: { name: string; reason: string }) =>
-    `${name}: ${reason}. Until it is back, this engine counts rate limits on its own, accepts the sessions that it knows, and responds without the cache`,
+    `${name}: ${withoutStop(reason)}. Until it is back, this engine counts rate limits on its own, accepts the sessions that it knows, and responds without the cache`,
   'problem_title.heartbeat': () => 'The heartbeat cannot be delivered',
   'problem.heartbeat': ({ reason }: { reason: string }) =>
     `${reason}. Correct life_url, or the receiver will report that Scrapdeck is down`,

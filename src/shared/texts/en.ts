@@ -13,7 +13,7 @@ import { reasons } from './en-reasons.ts'
 import { firings } from './en-schedules.ts'
 import { sshProblems } from './en-ssh.ts'
 import { namesErrors } from './errors/names.ts'
-import { type AtNode, type Words, withoutStop } from './parts.ts'
+import { type AtNode, type Words, withoutStop, withStop } from './parts.ts'
 
 type List = 'running' | 'pending' | 'finished'
 /** Who did something; null: the owner of this machine, or Scrapdeck itself. */
@@ -253,7 +253,7 @@ export const en = {
   'timeline.returned_run_removed': () => 'Removed the returned run from the node’s queue',
 
   'chain.failed': ({ error, jobId }: { error: string; jobId: JobId | null }) =>
-    `${error.replace(/\.?$/, '.')} (after ${aJob(jobId)})`,
+    `${withStop(error)} (after ${aJob(jobId)})`,
 
   'waiting.next_in_line': () => 'next in queue',
   'waiting.paused': () => 'the queue is paused',

@@ -9,8 +9,11 @@ export const countOf = (value: number): string => value.toLocaleString('en-US')
 
 export const several = (value: number, one: string): string => `${countOf(value)} ${value === 1 ? one : `${one}s`}`
 
-/** For an external text that is followed by our full stop or semicolon. */
+/** For a text from outside, or another sentence, that is followed by our full stop or semicolon. */
 export const withoutStop = (text: string): string => text.replace(/\.$/, '')
+
+/** For a text from outside that ends as a sentence, whether or not it has a full stop. */
+export const withStop = (text: string): string => `${withoutStop(text)}.`
 
 const GB = 1_000_000_000
 

@@ -16,9 +16,19 @@ import {
   withoutJobs,
   written
 } from './message.ts'
+import { nodeErrors } from './en-node-errors.ts'
 
 const OTHER = 'f'.repeat(32) as JobId
 const BY_CHAIN = say('timeline.queued_by_chain', { jobId: OTHER, chain: 'next', spider: 'x', outcome: 'failed' })
+
+const WITH_STOP = new Proxy({}, { get: (_all, name) => (name === 'why' ? 'The reason is here.' : 'x') })
+
+describe('a text from outside that ends in a full stop', () => {
+  const errors = Object.entries(nodeErrors).filter(([code]) => code !== 'node_error.egg_refused')
+  it.each(errors)('does not get a second one in %s', (_code, text) => {
+    expect((text as (params: object) => string)(WITH_STOP)).not.toMatch(/here\.\./)
+  })
+})
 
 describe('a message', () => {
   it('is rendered with its parameters, after the messages among them', () => {

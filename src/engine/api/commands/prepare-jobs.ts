@@ -34,6 +34,7 @@ import type { TimelineEntry } from '../../model/attempt-change.ts'
 import { dedupeKeyOf } from '../../storage/dedupe-key.ts'
 import type { NewJob } from '../../model/records.ts'
 import { checkSecretNames, openTemplate } from './template-secrets.ts'
+import { withStop } from '../../../shared/texts/parts.ts'
 
 const ITEMS_AT_ONCE = 100
 
@@ -248,7 +249,7 @@ function dedupeUntil(
 }
 
 function named(error: ScrapdeckError, index: number, count: number): ScrapdeckError {
-  const message = sentence('api.one_job_of_order', { index, count, error: error.message.replace(/\.?$/, '.') })
+  const message = sentence('api.one_job_of_order', { index, count, error: withStop(error.message) })
   return new ScrapdeckError(error.code, message, { cause: error, data: { ...error.data, index } })
 }
 

@@ -13,6 +13,7 @@ import type { CurrentFleet, CurrentItem, Step } from './plan.ts'
 import { planInThread } from './plan-in-thread.ts'
 import { readFleet } from './read-fleet.ts'
 import { writeFleetFile } from './yaml.ts'
+import { withStop } from '../../../shared/texts/parts.ts'
 
 const HEADING = `Fleet file of Scrapdeck: what is set, without passwords, keys and other secrets (dots stand in their place,
 and an engine that has them keeps them). "scrapdeck apply FILE" shows what would change; with --yes, it applies that.`
@@ -104,7 +105,7 @@ function inTheMiddle(error: unknown, step: Step, done: FleetFileChange[], count:
     sentence('api.fleet_file_partly_applied', {
       noun,
       name,
-      message: message.replace(/\.?$/, '.'),
+      message: withStop(message),
       done: done.length,
       count,
       made,

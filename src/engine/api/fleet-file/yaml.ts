@@ -5,6 +5,7 @@ import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
 import { sentence } from '../../../shared/texts/errors/api.ts'
 import { problemOfTree } from '../../../shared/tree-bounds.ts'
 import { DEFAULTS_FIELDS, FleetForm, KEEP_FIELDS, type Part, PARTS, PART_NAMES, TEMPLATE_FIELDS } from './form.ts'
+import { withoutStop } from '../../../shared/texts/parts.ts'
 
 /** The maximum number of nested aliases. More are an attack. */
 const ALIASES_MAX = 1_000
@@ -123,7 +124,7 @@ function attempt<T>(work: () => T): T {
 }
 
 export function refuse(problems: string[]): never {
-  const shown = problems.slice(0, PROBLEMS_SHOWN).map((problem) => problem.replace(/\.?$/, ''))
+  const shown = problems.slice(0, PROBLEMS_SHOWN).map(withoutStop)
   const more = problems.length > shown.length ? `; and ${problems.length - shown.length} more` : ''
   throw new ScrapdeckError('FLEET_FILE_INVALID', sentence('api.fleet_file_not_valid', { shown, more }))
 }

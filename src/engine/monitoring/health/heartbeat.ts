@@ -6,6 +6,7 @@ import type { Logger } from '../../runtime/logger.ts'
 import type { ChangeLog } from '../../storage/store.ts'
 import type { Post } from '../../notify/webhooks/post.ts'
 import { problem } from './problem.ts'
+import { withoutStop } from '../../../shared/texts/parts.ts'
 
 export interface HeartbeatParts {
   /** A secret, because anyone who knows it can send heartbeats. Never logged. */
@@ -82,7 +83,7 @@ export class Heartbeat {
     // Stopping must not raise an alarm. The next engine sends its own heartbeat.
     if (this.#stopped) return null
     const answer = await post({ url, headers: {}, body: '{}' })
-    if (answer.kind !== 'status') return answer.problem.replace(/\.$/, '')
+    if (answer.kind !== 'status') return withoutStop(answer.problem)
     return answer.status >= 200 && answer.status < 300 ? null : `the receiver answered ${answer.status}`
   }
 }

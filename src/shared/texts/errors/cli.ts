@@ -1,4 +1,5 @@
 import { sentencesOf } from '../sentence.ts'
+import { withoutStop, withStop } from '../parts.ts'
 
 /** A variable that a project's scrapy.cfg names in `key`. `addressName`: the variable of its address. */
 interface Variable {
@@ -18,7 +19,7 @@ export const cliErrors = {
   'cli.no_file': ({ file }: { file: string }) => `There is no file ${file}.`,
   'cli.file_exists': ({ path }: { path: string }) => `${path} already exists. Name another file.`,
   'cli.backup_not_written': ({ what, problem }: { what: string; problem: string }) =>
-    `The backup could not be written to ${what}: ${problem}. Nothing is left there.`,
+    `The backup could not be written to ${what}: ${withoutStop(problem)}. Nothing is left there.`,
   'cli.login_refused': ({ url, username }: { url: string; username: string }) =>
     `${url} refused the login of ${username}: it has expired or was revoked. Log in again: scrapdeck login ${url}`,
   'cli.password_not_received': ({
@@ -66,7 +67,7 @@ export const cliErrors = {
     `The token for ${url} is in the keychain, which is not available here. Log in again: scrapdeck login ${url}`,
   'cli.logins_damaged': ({ path }: { path: string }) =>
     `${path} is damaged. Delete it, and log in again: scrapdeck login URL`,
-  'cli.cannot_read': ({ path, error }: { path: string; error: string }) => `${path} cannot be read: ${error}.`,
+  'cli.cannot_read': ({ path, error }: { path: string; error: string }) => `${path} cannot be read: ${withStop(error)}`,
   'cli.netrc_of_another_user': ({ path }: { path: string }) =>
     `${path} belongs to another user, so its passwords are not used.`,
   'cli.netrc_open_to_others': ({ path }: { path: string }) =>

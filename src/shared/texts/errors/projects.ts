@@ -1,4 +1,5 @@
 import { sentencesOf } from '../sentence.ts'
+import { withStop } from '../parts.ts'
 
 const MEBIBYTE = 1024 * 1024
 
@@ -69,7 +70,7 @@ export const projectsErrors = {
   'projects.zip_unreadable': ({ error }: { error: string }) =>
     `The file cannot be read as a zip archive (${error}). Build the egg again and upload it.`,
   'projects.zip_entry_damaged': ({ name, error }: { name: string; error: string }) =>
-    `${name} in the archive is damaged: ${error}.`,
+    `${name} in the archive is damaged: ${withStop(error)}`,
   'projects.archive_too_large': ({ sizeBytes, most }: { sizeBytes: number; most: number }) =>
     `The file has ${megabytes(sizeBytes)}; the limit is ${megabytes(most)}.`,
   'projects.archive_entries': ({ entries, most }: { entries: number; most: number }) =>

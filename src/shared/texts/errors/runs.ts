@@ -1,4 +1,5 @@
 import { sentencesOf } from '../sentence.ts'
+import { withStop } from '../parts.ts'
 
 export const runsErrors = {
   'runs.no_items_export': () => 'There are no items to export.',
@@ -52,7 +53,7 @@ export const runsErrors = {
   'runs.items_deleted': ({ jobId, day }: { jobId: string; day: string }) =>
     `Retention deleted the items of job ${jobId} on ${day}.`,
   'runs.items_not_kept': ({ jobId, why }: { jobId: string; why: string }) =>
-    `The items of job ${jobId} could not be kept: ${why}.`,
+    `The items of job ${jobId} could not be kept: ${withStop(why)}`,
   'runs.items_deleted_by_node': () => 'The node deleted the items before they were copied',
   'runs.no_such_attempt': ({ jobId }: { jobId: string }) => `Job ${jobId} has no such attempt`,
   'runs.log_not_read_yet': ({ jobId }: { jobId: string }) => `The log of job ${jobId} has not been read yet`,

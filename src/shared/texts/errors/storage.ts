@@ -1,5 +1,6 @@
 import { formatBytes } from '../../format-bytes.ts'
 import { sentencesOf } from '../sentence.ts'
+import { withoutStop } from '../parts.ts'
 
 export const storageErrors = {
   'storage.secret_key_differs': ({ database }: { database: string }) =>
@@ -77,7 +78,7 @@ export const storageErrors = {
   'storage.postgres_address_invalid': ({ what }: { what: string }) =>
     `${what}. Write postgres://USER@HOST:5432/DATABASE, and the password in a file`,
   'storage.data_directory_unusable': ({ path, error }: { path: string; error: string }) =>
-    `The data directory ${path} cannot be used: ${error}. Use --data to name another one.`,
+    `The data directory ${path} cannot be used: ${withoutStop(error)}. Use --data to name another one.`,
   'storage.syslog_address_invalid': ({ what }: { what: string }) =>
     `${what}. Write tls://HOST:6514, tcp://HOST:601 or udp://HOST:514`,
   'storage.scrapdeck_stopping': () => 'Scrapdeck is stopping',

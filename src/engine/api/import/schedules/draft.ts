@@ -1,6 +1,7 @@
 import type { NodeId } from '../../../../shared/contract/index.ts'
 import { isZone, momentOfWall, problemOfTiming } from '../../../../shared/calendar/index.ts'
 import { type FileSchedule, FleetForm, settingsFromFile, textOfMoment } from '../../fleet-file/form.ts'
+import { withoutStop } from '../../../../shared/texts/parts.ts'
 
 /** A schedule as in a fleet file. Absent fields have their defaults. */
 export type Draft = Record<string, unknown> & { name: string }
@@ -40,7 +41,7 @@ export function finish(origin: string, draft: Draft, notes: string[]): Imported 
 }
 
 export function refused(origin: string, why: string, notes: string[] = []): Imported {
-  return { origin, schedule: null, notes: [...notes, `not imported: ${why.replace(/\.$/, '')}`] }
+  return { origin, schedule: null, notes: [...notes, `not imported: ${withoutStop(why)}`] }
 }
 
 /** Returns null if the zone is invalid. */
