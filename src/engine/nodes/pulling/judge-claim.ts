@@ -17,7 +17,8 @@ export type ClaimVerdict = 'granted' | 'gone' | 'wait'
  * Decides on a claim. Pure. A claim is repeated if its response was lost, perhaps to a later engine, which knows only
  * the attempt: it decides the same, or lets the node wait. A run whose attempt has ended is gone even if it was granted
  * before, because it has not started yet (a node that got the grant ignores the repetition), and its job may be
- * elsewhere. Only a withdrawal is not stored: if the engine dies before the attempt ends, a later one may grant the run.
+ * elsewhere. Only a withdrawal is not stored: if the engine dies before the attempt ends, a later engine may grant the
+ * run.
  *
  * An attempt that is `sending` or `uncertain` but has no offer was sent by an earlier engine. Its claim must wait,
  * because this engine may be concluding that the attempt never arrived. Either the node lists the run first
