@@ -4,6 +4,7 @@ import { createORPCClient } from '@orpc/client'
 import { RPCLink } from '@orpc/client/message-port'
 import type { Answer, NodeActs, OpenEngine, Request, SceneName } from '../../shared/testing/screens.ts'
 import type { Client } from '../api/wire.ts'
+import { endingEngines } from './ending-engines.ts'
 
 const SERVER = join(import.meta.dirname, '..', '..', 'engine', 'testing', 'screens', 'serve-engines.ts')
 // Files that share a page (vitest.config.ts) share the thread.
@@ -59,7 +60,7 @@ export async function openRealEngine(scene: SceneName = 'fleet', { role = 'owner
       ask({ number, kind: 'act', act, args }),
     stop() {
       port1.close()
-      void ask({ number, kind: 'close' })
+      endingEngines.add(ask({ number, kind: 'close' }))
     }
   }
 }
