@@ -16,7 +16,7 @@ import { isKeptName } from './what-is-kept.ts'
 const HEAD = 'backup.json'
 /** The last entry contains a hash of all others, so that nothing can be left out or added. */
 const CONTENTS = 'contents.json'
-/** The name with which the frames are encrypted, whatever the file is called. */
+/** The name that is bound into the encryption of each frame, whatever the name of the file. */
 const SEALED_AS = 'scrapdeck-backup'
 const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
 const JSON_MAX_BYTES = 1_000_000
@@ -42,7 +42,7 @@ const Contents = z.object({
   files: z.number().int(),
   bytes: z.number().int(),
   sha256: z.string(),
-  /** Files that are named in the database but were missing. */
+  /** Files that the database names but that do not exist. */
   missing: z.array(shown()),
   missingCount: z.number().int()
 })
@@ -108,7 +108,7 @@ async function addEntry(
   const entry = tar.entry({ name, size: sizeBytes, mode: 0o600, type: 'file' }, (error) =>
     error ? reject(error) : resolve()
   )
-  // This is awaited below, unless another failure is thrown first.
+  // `written` is awaited below, unless another failure is thrown first.
   written.catch(() => {})
   const drained = () => Promise.race([once(entry, 'drain'), written])
   const pieces = Buffer.isBuffer(content) ? [content] : (content as AsyncIterable<Uint8Array>)
@@ -177,7 +177,7 @@ type ArchivedFile = AsyncIterable<Uint8Array> & { header: Header }
 async function feed(tar: ReturnType<typeof extract>, bytes: AsyncIterable<Uint8Array>): Promise<void> {
   const closed = once(tar, 'close').catch(() => {})
   for await (const piece of bytes) {
-    // The reader has given up, and reports why.
+    // The reader has failed and reports the error itself.
     if (tar.destroying) return
     if (!tar.write(piece)) await Promise.race([once(tar, 'drain'), closed])
   }

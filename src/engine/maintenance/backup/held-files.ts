@@ -111,12 +111,12 @@ export function sweepLeftHolds({ directory, ...base }: { directory: string; cloc
 const OF_SPIDERS = 'local/'
 const IN_THE_WAY = new Set(['EACCES', 'EPERM', 'ENAMETOOLONG', 'ELOOP'])
 
-/** A spider can make its own files unreadable. A backup leaves them out instead of failing. */
+/** A spider can make files unreadable. A backup leaves them out instead of failing. */
 export const isInTheWay = (error: unknown): boolean => IN_THE_WAY.has((error as NodeJS.ErrnoException).code ?? '')
 
 /**
- * Yields the names of the regular files below a directory. Skips links. `leaveOut` receives unreadable directories
- * and names that a backup must not contain. null: an unreadable directory is an error.
+ * Yields the names of the regular files below a directory. Skips links. `leaveOut` receives unreadable directories and
+ * names that a backup must not contain. If it is null, an unreadable directory is an error.
  */
 export async function* filesBelow(
   directory: string,

@@ -39,7 +39,7 @@ export interface MadeBackup {
   head: BackupHead
   files: number
   bytes: number
-  /** Files that are named in the database but are missing. */
+  /** Files that the database names but that do not exist. */
   missing: string[]
   leftOut: string[]
 }
@@ -63,7 +63,7 @@ const SPARE_BYTES = 64_000_000
 
 /**
  * Writes a backup of a data directory as of one point in time, even if an engine is using the directory. Rejects with
- * BAD_INPUT, DATA_DIRECTORY_UNUSABLE (also for a full disk), errors of the database, and errors of `write`.
+ * BAD_INPUT, DATA_DIRECTORY_UNUSABLE (also for a full disk), database errors, and errors from `write`.
  */
 export async function makeBackup(making: Making): Promise<MadeBackup> {
   const { dataDirectory, blobs, postgres, clock, signal, report, keys } = making
@@ -127,7 +127,7 @@ interface Holds {
   take(signal: AbortSignal): Promise<void>
 }
 
-/** Hard links need the same disk, and a directory of blobs can be on another disk. */
+/** Hard links work only within one disk, and the blob directory can be on another. */
 async function openHolds({ dataDirectory, blobs }: Making, opened: AsyncDisposableStack): Promise<Holds> {
   const trees = HELD_FOLDERS.map((folder) => ({ folder, directory: join(dataDirectory, folder) }))
   const root = blobs.kind === 'files' ? await realpath(blobs.directory).catch(() => null) : null
@@ -177,8 +177,8 @@ export const nameOfRow = (row: FileOfRow): string =>
     : archiveName(row.jobId, row.number, row.kind === 'items' ? 'items' : 'logs')
 
 /**
- * Returns the file of a row. The sizes must match, because the log of a lost run that reappears replaces the earlier
- * log under the same name.
+ * Returns the file that a row names, if its size matches. The log of a lost run that reappears replaces the earlier log
+ * under the same name.
  */
 function findHeld(held: HeldFiles, row: FileOfRow): HeldFile | null {
   const { sizeBytes } = row
@@ -230,7 +230,7 @@ async function* filesOfStore(
   }
 }
 
-/** Blobs of a store cannot be held, so retention can delete them during the backup. */
+/** Blobs in a store cannot be held, so retention can delete them during the backup. */
 function nullIfGone(error: unknown): null {
   if (isScrapdeckError(error, 'NOT_FOUND')) return null
   throw error

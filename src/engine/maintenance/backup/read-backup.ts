@@ -27,7 +27,7 @@ interface Reading {
   report: (files: number, bytes: number) => void
 }
 
-/** Checks every frame and file, the database, and whether each referenced file exists. Rejects like readArchive. */
+/** Checks every frame and file, the database, and whether each referenced file exists. Rejects as readArchive does. */
 export async function verifyBackup(reading: Reading): Promise<CheckedBackup> {
   // The database can only be checked as a file.
   const directory = await mkdtemp(join(tmpdir(), 'scrapdeck-verify-'))
@@ -48,8 +48,8 @@ export async function verifyBackup(reading: Reading): Promise<CheckedBackup> {
 }
 
 /**
- * Creates a data directory from a backup. If anything fails, nothing remains. Rejects with STORE_NOT_EMPTY, with
- * DATA_DIRECTORY_UNUSABLE (a full disk), or like readArchive.
+ * Creates a data directory from a backup, or leaves nothing behind if it fails. Rejects with STORE_NOT_EMPTY, with
+ * DATA_DIRECTORY_UNUSABLE (a full disk), or as readArchive does.
  */
 export async function restoreBackup(
   reading: Reading & { directory: string; isPaused: boolean }

@@ -6,7 +6,7 @@ export const OTHER_FOLDERS = ['local/work'] as const
 
 export const OTHER_FILES = ['local/users.json'] as const
 
-/** Files with which anyone can decrypt secrets in the database, or impersonate Scrapdeck or its users. */
+/** Files that let anyone decrypt the secrets in the database, or impersonate Scrapdeck or its users. */
 export const SECRET_FILES = [
   ...['secret.key', 'credentials.json'],
   ...['tls/ca-key.pem', 'tls/ca.pem', 'tls/server-key.pem', 'tls/server.pem']
@@ -19,8 +19,8 @@ export const DATABASE = 'scrapdeck.sqlite'
 const PATH_MAX_BYTES = 4_096
 
 /**
- * Whether a backup may contain a file of this name: relative, below a folder that backups contain, and not leading
- * outside it on any system.
+ * Whether a backup may contain a file of this name. The name must be relative, be below a folder that backups contain,
+ * and not lead outside that folder on any system.
  */
 export function isKeptName(name: string): boolean {
   if ([DATABASE, ...OTHER_FILES, ...SECRET_FILES].includes(name)) return true

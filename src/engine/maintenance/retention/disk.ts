@@ -12,7 +12,7 @@ export interface DiskState extends DiskSample {
   fullAtMs: number | null
 }
 
-/** How often to measure: often enough to raise alerts before a fast-filling disk is full. */
+/** The time between measurements, short enough to raise alerts before a fast-filling disk is full. */
 const MEASURE_EVERY_MS = 15_000
 const SAMPLE_EVERY_MS = 300_000
 /** The number of samples, which cover six hours: shorter than a daily rhythm, longer than one large upload. */
@@ -21,7 +21,7 @@ const SAMPLES_KEPT = 72
 const OBSERVED_MIN_MS = 1_800_000
 const FORECAST_MAX_MS = 30 * 86_400_000
 /**
- * The observed time is divided into this many spans of equal length. For a trend, each span must use at least
+ * The observed time is divided into this many spans of equal length. A trend requires that each span uses at least
  * TREND_SHARE of the average, because a single build or upload is not a trend.
  */
 const TREND_SPANS = 4

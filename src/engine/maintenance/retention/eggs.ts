@@ -30,8 +30,8 @@ export function oldEggs(eggs: readonly KeptEgg[], { days, newest }: EggPolicy, n
 }
 
 /**
- * Deletes eggs in shared storage that no version has named for longer than any upload takes, and ends abandoned
- * uploads. Blobs of logs and items need no sweep, because the store lists those to be deleted.
+ * Deletes eggs in shared storage that no version names and that are too old to belong to an unfinished upload. Ends
+ * abandoned uploads. Log and item blobs need no sweep, because the store lists those to be deleted.
  */
 export function sweepUnusedBlobs(parts: {
   projects: Pick<Projects, 'listUnusedEggs' | 'deleteUnusedEgg'>

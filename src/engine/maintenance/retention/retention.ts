@@ -30,7 +30,7 @@ const JOBS_AT_ONCE = { min: 4, start: 20, max: 150 }
 /** Pauses between steps last several times as long as a step. They are longer if the step had to wait. */
 const PAUSE_FACTOR = 5
 const PAUSE_MIN_MS = 20
-/** The maximum length of a pause under load, because jobs must not end faster than they are deleted. */
+/** The longest pause under load. Deletion must keep up with the jobs that end. */
 const PAUSE_FOR_OTHERS_MAX_MS = 100
 const PUBLISH_EVERY_MS = 5_000
 const BLOBS_AT_ONCE = 50
@@ -40,7 +40,7 @@ const EVERY_MS = 3_600_000
 const FIRST_AFTER_MS = 120_000
 const PREVIEW_LIMIT_MS = 8_000
 const FILES_MEASURED_EVERY_MS = 600_000
-/** Databases of an earlier version up to this size are converted when idle, which takes about a second. */
+/** Databases in an earlier format up to this size are converted when idle. This takes about a second. */
 const COMPACT_BY_ITSELF_BYTES = 100_000_000
 
 export interface RetentionParts {
@@ -166,7 +166,7 @@ export class Retention {
     }
   }
 
-  /** Files are measured again after ten minutes. */
+  /** Measures the files again only after ten minutes. */
   async usage(): Promise<StorageUsage> {
     const { store, archive, listEggs, disk } = this.#parts
     const [sums, files, eggs] = await Promise.all([store.storageSums(), this.#measureFiles(), listEggs()])

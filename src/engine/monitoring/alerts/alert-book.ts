@@ -385,7 +385,7 @@ export class AlertBook {
     one.isEscalated = true
     this.#record(one)
     this.#notifier.join(one, rule, rule.escalation.channels)
-    // The alert now fires. If a channel reports it, the other alerts of the node are muted.
+    // The alert now fires. If a channel reports it, the node's other alerts are muted.
     if (one.watch === 'node_down') this.#notifier.touchAll()
   }
 

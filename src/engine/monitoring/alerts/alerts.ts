@@ -42,7 +42,7 @@ export interface AlertsParts {
  */
 export type AlertCounts = Record<AlertSeverity, Record<'pending' | 'firing', number>>
 
-/** How long to collect changes before writing them together, because signals come in bursts. */
+/** How long to collect changes before writing them. Signals come in bursts, and one write is enough for each burst. */
 const WRITE_AFTER_MS = 50
 const RETRY_AFTER_MS = 5_000
 /** The longest wait between checks. The wall clock can be set, so waiting until the next due time is not enough. */
@@ -141,7 +141,7 @@ export class Alerts {
   }
 
   /**
-   * Resolves to the number of firing alerts that were not yet acknowledged. If the write fails, rejects, but the
+   * Resolves to the number of firing alerts that were not yet acknowledged. Rejects if the write fails, but the
    * acknowledgement still applies and is written later.
    */
   acknowledge(ids: readonly AlertId[], by: string): Promise<number> {
@@ -189,7 +189,7 @@ export class Alerts {
   }
 
   async #answered(count: number): Promise<number> {
-    // Must be written together with its audit log entry, which a later write would not include.
+    // The answer and its audit log entry must be written together. A later write would not include the entry.
     if (count > 0) await this.#write((write) => this.#parts.store.answerAlerts(write))
     return count
   }

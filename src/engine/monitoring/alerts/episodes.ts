@@ -20,7 +20,7 @@ export interface AlertMessage {
   groupId: string
   ruleId: AlertRuleId
   atMs: number
-  /** `repeat`: a reminder of alerts that are not acknowledged, without news. */
+  /** `repeat`: a reminder of unacknowledged alerts, without news. */
   kind: 'news' | 'repeat'
   firing: Episode[]
   resolved: Episode[]

@@ -25,8 +25,8 @@ export class RecentMessages {
   }
 
   /**
-   * Returns when the last hour will contain fewer than `most` messages if none are sent until then. Can be in the
-   * past.
+   * Returns when the last hour will contain fewer than `most` messages if none are sent before. The result can be in
+   * the past.
    */
   roomAtMs(channelId: AlertChannelId, most: number | null): number {
     const times = most === null ? undefined : this.#sent.get(channelId)
@@ -51,7 +51,7 @@ interface HeldParts<Item> {
 export class Held<Item extends { channelId: AlertChannelId }> {
   readonly #parts: HeldParts<Item>
   readonly #queues = new Map<AlertChannelId, Queue<Item>>()
-  /** Can contain outdated times. The `releaseAtMs` of the queue decides. */
+  /** Can contain outdated times. A time counts only if it is the `releaseAtMs` of its queue. */
   readonly #moments = new Heap<{ atMs: number; queue: Queue<Item> }>([], (one, other) => one.atMs < other.atMs)
 
   constructor(parts: HeldParts<Item>) {

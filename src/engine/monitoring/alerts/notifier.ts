@@ -46,7 +46,7 @@ export class Notifier {
   readonly #parts: NotifierParts
   readonly #groups = new Map<string, LiveGroup>()
   readonly #touched = new Set<LiveGroup>()
-  /** These three heaps can contain outdated times. The fields of the group decide. */
+  /** These three heaps can contain outdated times. A time counts only if it matches the field of its group. */
   readonly #looks = earliest()
   readonly #limitedLooks = earliest()
   readonly #repeats = earliest()
@@ -99,7 +99,7 @@ export class Notifier {
     for (const group of this.#groups.values()) this.#touched.add(group)
   }
 
-  /** Decides when changed groups are evaluated. Call this once after all events of the same time, or of one call. */
+  /** Plans when to evaluate changed groups. Call this once for all events of the same time, or of one call. */
   plan(atMs: number): void {
     for (const group of this.#touched) if (this.#isCurrent(group)) this.#plan(group, atMs)
     this.#touched.clear()
@@ -128,7 +128,7 @@ export class Notifier {
     this.#heldNews.release(nowMs, (group) => this.#look(group, nowMs, 'news'))
   }
 
-  /** Sends the reminders that are due. Reminders missed during a long sleep are sent once, as of now. */
+  /** Sends the reminders that are due. Reminders missed during a long sleep are sent as one, with the current time. */
   repeat(nowMs: number): void {
     const send = (group: LiveGroup) => {
       // Plans again, because quiet hours may have started.
@@ -252,7 +252,7 @@ export class Notifier {
     return firstOf(this.#repeats, (group) => (this.#isCurrent(group) ? group.repeatAtMs : null))
   }
 
-  /** `news`: alerts that the channel does not know yet and that can be sent. `known`: firing alerts that it knows. */
+  /** `news`: sendable alerts that the channel does not know yet. `known`: firing alerts that it knows. */
   #sort(group: LiveGroup, channel: AlertChannelSetup | undefined, atMs: number) {
     const news: Episode[] = []
     const known: Episode[] = []

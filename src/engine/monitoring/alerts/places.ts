@@ -4,7 +4,7 @@ import type { Episode } from './episodes.ts'
 import type { Signal } from './signal.ts'
 
 interface Place {
-  /** null: the thing disappeared, or its signal has not arrived since a restart. */
+  /** null: the watched thing has disappeared, or its signal has not arrived since a restart. */
   signal: Signal | null
   open: Map<AlertRuleId, Episode>
 }

@@ -1,8 +1,8 @@
 import type { Episode } from './episodes.ts'
 
 /**
- * The number of ends within an hour after which an alert is flapping. It must then stay quiet for a while to be
- * resolved.
+ * An alert that ends this often within an hour is flapping. A flapping alert is resolved only after it stays quiet for
+ * a while.
  */
 const ENDS_OF_FLAPPING = 3
 export const FLAP_WINDOW_MS = 3_600_000

@@ -50,8 +50,8 @@ export function isInScope(scope: AlertScope, labels: AlertLabels): boolean {
 }
 
 /**
- * Finds the rules that can apply to a signal. Each rule is indexed by the narrowest thing that it names, so that not
- * all of thousands of rules are checked.
+ * Finds the rules that can apply to a signal. Each rule is indexed by the narrowest thing that it names, so that only a
+ * few of thousands of rules are checked.
  */
 export class RuleIndex {
   readonly #places = new Map<string, AlertRule[]>()

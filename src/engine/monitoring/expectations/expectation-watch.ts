@@ -30,13 +30,13 @@ interface Spider {
   spider: string
 }
 
-/** How long to wait after a run before judging it, because runs end in bursts and dispatch has priority. */
+/** The wait between the end of a run and its evaluation. Runs end in bursts, and dispatch has priority. */
 const JUDGE_AFTER_MS = 2_000
 const PAUSE_MS = 50
-/** How long to wait before another try to count, if files are being copied from a node. */
+/** How long to wait before counting again if files are being copied from a node. */
 const COUNT_AGAIN_MS = 5_000
 const COUNT_TRIES = 5
-/** How far back to look, on startup, for runs that the previous engine did not judge. Judges one run per spider. */
+/** On startup, judges runs of this period that the previous engine did not judge, one per spider. */
 const CATCH_UP_MS = 86_400_000
 const CATCH_UP_JOBS = 500
 const SHOWN_MAX = 1_000

@@ -36,7 +36,7 @@ const RUNS_MIN = 5
 const WEEKDAY_RUNS_MIN = 4
 const DEVIATION_SCALE = 1.4826
 const Z_MIN = 3.5
-/** The smallest spread as a share of the median, because identical runs have no deviation. */
+/** The smallest spread, as a share of the median. Identical runs would otherwise have a spread of 0. */
 const SPREAD_MIN_SHARE = 0.05
 /** A value that more than one in five earlier runs reached is usual, however far it is from the median. */
 const USUAL_SHARE = 0.2
@@ -100,10 +100,7 @@ function runsToCompare<Run extends JudgedRun>(history: readonly Run[], weekday: 
   return { compared: isByWeekday ? ofWeekday : history, neededRuns, isByWeekday }
 }
 
-/**
- * Can be based on fewer runs than the other expectations, because items can be counted only where their files are
- * kept.
- */
+/** Can be based on fewer runs than the other expectations, because only items whose files are kept can be counted. */
 function expectedFieldsOf(history: readonly JudgedRun[], weekday: number | null): ExpectedFields {
   const { compared, neededRuns, isByWeekday } = runsToCompare(history.filter(isCounted), weekday)
   const comparedRuns = compared.length
@@ -183,7 +180,7 @@ function isUnusual(value: number, { values, median, deviation }: Expected, { fal
   const spread = Math.max(deviation * DEVIATION_SCALE, median * SPREAD_MIN_SHARE)
   if (change < Z_MIN * spread) return false
   const asExtreme = values.filter((other) => (isFall ? other <= value : other >= value)).length
-  // A single earlier value as extreme as this one does not make it usual, even if there are few runs.
+  // A single earlier value that is as extreme does not make a value usual, even if there are few runs.
   return asExtreme <= Math.max(1, Math.floor(values.length * USUAL_SHARE))
 }
 

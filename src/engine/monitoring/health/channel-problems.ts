@@ -14,7 +14,7 @@ export interface ChannelTrouble {
   isReportedElsewhere: boolean
 }
 
-/** How long a channel must fail before it is a problem, because receivers restart. */
+/** A channel that fails for a shorter time is not a problem, because receivers restart. */
 const FAILING_AFTER_MS = 600_000
 const WAITING_READ = 100
 
@@ -64,7 +64,7 @@ export const pluginsWithoutChannel = (
 
 const channelsOf = ({ channels, escalation }: AlertRule) => [...channels, ...(escalation?.channels ?? [])]
 
-/** `oldestMs`: the time of the oldest waiting message. `dead`: the newest message that was given up. */
+/** `oldestMs`: the time of the oldest waiting message. `dead`: the newest message that was given up on. */
 export function stateOf(
   { enabled, problem, lastDeliveredAtMs }: Pick<StoredWebhook, 'enabled' | 'problem' | 'lastDeliveredAtMs'>,
   oldestMs: number | null,
@@ -94,7 +94,7 @@ export function channelProblems(troubles: readonly ChannelTrouble[]): Problem[] 
   )
 }
 
-/** A plugin with an alert hook receives alerts only through a channel. Its user may expect them without one. */
+/** A plugin with an alert hook receives alerts only through a channel. Its user may not know that. */
 export const pluginWithoutChannelProblems = (names: readonly string[]): Problem[] =>
   names.map((plugin) =>
     problem({

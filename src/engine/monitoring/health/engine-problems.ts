@@ -59,7 +59,7 @@ export function isolationProblems(why: string | null): Problem[] {
   return [problem({ id: 'spiders-not-apart', severity: 'warning', title: say('problem_title.not_apart'), text })]
 }
 
-/** Stands for any project. An unknown project has no Python of its own, so it uses the main one. */
+/** Stands for any project. An unknown project has no separate Python, so it uses the main one. */
 const ANY_PROJECT = '' as ProjectName
 
 export function unreadyEngineProblems(nodes: readonly FleetNode[]): Problem[] {
@@ -80,9 +80,7 @@ export function unreadyEngineProblems(nodes: readonly FleetNode[]): Problem[] {
   })
 }
 
-/**
- * Warns if the syslog server does not respond, because users who rely on the external copy must know when it is behind.
- */
+/** Warns if the syslog server does not respond, because users who rely on the external copy must know that it lags. */
 export function auditProblems(away: SyslogAway | null): Problem[] {
   if (away === null) return []
   const { sinceMs, ...of } = away

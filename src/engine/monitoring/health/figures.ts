@@ -45,7 +45,7 @@ export class FiguresSampler {
   #current: Figures
   #lastHour: EndsOfHour | null = null
   /**
-   * The figures of sets of projects. Between two samples, the jobs of a set are counted once, regardless of the
+   * The figures for each set of projects. Between two samples, the jobs of a set are counted once, regardless of the
    * number of requests.
    */
   readonly #counted = new BoundedMap<

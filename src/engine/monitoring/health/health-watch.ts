@@ -10,7 +10,7 @@ export interface Health {
   live: boolean
   /** false: send no requests for now. */
   ready: boolean
-  /** Must not contain paths or names, because they can be read without credentials. */
+  /** Must not contain paths or names, because anyone can read the reasons without credentials. */
   reasons: string[]
 }
 

@@ -80,7 +80,7 @@ export class Heartbeat {
     } catch (error) {
       return `the database does not respond (${(error as Error).name})`
     }
-    // Stopping must not raise an alarm. The next engine sends its own heartbeat.
+    // Stopping must not raise an alarm. The next engine sends the next heartbeat.
     if (this.#stopped) return null
     const answer = await post({ url, headers: {}, body: '{}' })
     if (answer.kind !== 'status') return withoutStop(answer.problem)

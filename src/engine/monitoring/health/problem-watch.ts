@@ -63,7 +63,7 @@ export class ProblemWatch {
   #channels: ChannelTrouble[] = []
   #pluginsWithoutChannel: string[] = []
   #channelsAreOld = true
-  /** Triggers a check between two tries to send a message if no event does. */
+  /** Triggers a check between two attempts to send a message if no event does. */
   readonly #channelsAlarm: Alarm
   readonly #alarm: Alarm
   #announced = ''

@@ -46,7 +46,7 @@ export interface ProblemsInput {
   live: readonly LiveAttempt[]
   /** When a node that accepts jobs stopped starting them (wall time). null: not stuck. */
   stuckSinceMs: (nodeId: NodeId) => number | null
-  /** Failed or lost in the last day, newest first. */
+  /** Jobs that failed or were lost in the last day, newest first. */
   recentFailures: readonly StoredJob[]
   python: PythonState | null
   environments: readonly Environment[]

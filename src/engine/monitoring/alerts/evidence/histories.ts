@@ -67,7 +67,7 @@ const pointsOf = (metric: Exclude<RunMetric, 'field'>, runs: readonly PastRun[],
       return [{ value, atMs: run.endedAtMs, isOfAlert: run.jobId === jobId }]
     })
 
-/** Shows the first unusual metric of a run. `runs` are successful. */
+/** Shows the first unusual metric of a run beside those of the successful `runs`. */
 export function historyOfMetric(metric: RunMetric, runs: readonly PastRun[], { subject, jobId }: Of) {
   // Each field of the items would need its own chart.
   if (metric === 'field') return null
@@ -76,7 +76,7 @@ export function historyOfMetric(metric: RunMetric, runs: readonly PastRun[], { s
   return historyOfPoints(points, UNITS[metric], title)
 }
 
-/** Shows the run time of `job`, which may still be running, beside those of the successful `runs`. */
+/** Shows the run time of `job`, which can still be running, beside the run times of the successful `runs`. */
 export function historyOfRunTime(
   job: Pick<StoredJob, 'id' | 'startedAtMs' | 'endedAtMs'>,
   runs: readonly PastRun[],
@@ -113,7 +113,7 @@ const FIGURES: Record<RecordedFigure, { unit: Unit; worst: typeof Math.max }> = 
   disk_free: { unit: 'percent', worst: Math.min }
 }
 
-/** The worst value of each half hour of the last day. `recorded` is ascending. Each value applies until the next. */
+/** The worst value of each half hour of the last day. `recorded` is sorted by time. A value applies until the next. */
 export function historyOfDay(
   watch: RecordedFigure,
   recorded: readonly Pick<StoredAlertFact, 'atMs' | 'value'>[],

@@ -4,7 +4,7 @@ const LINES_MAX = 30
 
 /**
  * Returns the last lines of a log without Scrapy's closing statistics, which would fill the email. `beginsInLine`:
- * whether the first line may be incomplete.
+ * whether the first line can be incomplete.
  */
 export function lastLines(text: string, beginsInLine: boolean): string[] {
   const lines = text.split('\n').map((line) => line.trimEnd())

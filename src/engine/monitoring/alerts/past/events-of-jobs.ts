@@ -50,7 +50,7 @@ const byTime = <One extends { atMs: number }>(moves: One[]): One[] => moves.sort
 /** Outcomes that are ignored, as in live signals (newestRuns). */
 const SAYS_NOTHING: ReadonlySet<string> = new Set<Outcome>(['cancelled', 'unclear'])
 
-/** Returns the signals of spiders after each run. Here and below, `jobs` are newest first. */
+/** Yields the signals of spiders after each run. Here and below, `jobs` are newest first. */
 export function* eventsOfRuns(watch: AlertWatch, jobs: readonly PastJob[], nodes: Nodes): Generator<PastEvent> {
   const ends: { atMs: number; job: PastJob }[] = []
   for (const job of jobs.toReversed()) {
@@ -123,7 +123,7 @@ export function* eventsOfRunning(jobs: readonly PastJob[], { nodeOf }: Nodes): G
 
 const isWaitKnown = ({ isAfterOthers, attemptCount }: PastJob): boolean => !isAfterOthers && attemptCount <= 1
 
-/** Returns the signals of waiting jobs. As in live signals, only the first job of each lane counts. */
+/** Yields the signals of waiting jobs. As in live signals, only the first job of each lane counts. */
 export function* eventsOfWaiting(jobs: readonly PastJob[], nodes: Nodes): Generator<PastEvent> {
   const moves = movesOf(jobs, (job) => {
     const fromMs = Math.max(job.queuedAtMs, job.notBeforeMs ?? 0)

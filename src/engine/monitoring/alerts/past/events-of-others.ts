@@ -34,8 +34,8 @@ export const eventsOfErrors = (groups: readonly StoredErrorGroup[]): PastEvent[]
   )
 
 /**
- * Returns a signal for each full hour since the last success. `endsMs`: when successful runs ended, ascending. Hours
- * before `fromMs` are skipped.
+ * Yields a signal for each full hour since the last success. Skips hours before `fromMs`. `endsMs`: when successful
+ * runs ended, ascending.
  */
 export function* eventsOfSuccesses(
   { project, spider }: { project: ProjectName; spider: string },
@@ -61,8 +61,8 @@ export function* eventsOfSuccesses(
 }
 
 /**
- * As in the list of problems, missed and failed firings count for a day. Failed firings count only until the schedule
- * fires again.
+ * As in the problem list, missed and failed firings count for a day. Failed firings count only until the schedule fires
+ * again.
  */
 export function eventsOfFirings(
   firings: readonly StoredFiring[],

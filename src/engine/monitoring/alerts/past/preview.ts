@@ -33,7 +33,7 @@ interface Past {
 
 const LISTED_MAX = 50
 /**
- * How long before the previewed period runs are read, for example for a fifth failure in a row or a wait that began
+ * Runs are read from this long before the previewed period, because a series of failures or a wait can have begun
  * earlier.
  */
 const BEFORE_MS = 7 * DAY_MS

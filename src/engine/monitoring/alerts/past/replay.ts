@@ -14,7 +14,7 @@ export interface PastAlert extends ReturnType<typeof textsOf> {
 const EVENTS_AT_ONCE = 250
 
 /**
- * Returns the alerts that this rule would have fired from `fromMs`, newest first. Nothing is sent, muted or held back.
+ * Returns the alerts that this rule would have fired since `fromMs`, newest first. Nothing is sent, muted or held back.
  */
 export async function replay(
   settings: AlertRuleSettings,

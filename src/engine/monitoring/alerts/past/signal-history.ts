@@ -11,7 +11,7 @@ export const RECORDED_WATCHES: ReadonlySet<AlertWatch> = new Set<AlertWatch>([
   ...(['service_problem', 'spider_unusual', 'certificate_days'] as const)
 ])
 
-/** The shortest time between two records of a figure, because figures change all the time. */
+/** The shortest time between two records of a figure. Figures change all the time. */
 const FIGURE_EVERY_MS = 300_000
 /** The time after which an unchanged value is recorded again. This limits how far back reads must go. */
 const AGAIN_AFTER_MS = 86_400_000

@@ -60,7 +60,7 @@ const LOOK_AFTER_MS = 500
 const LOOK_EVERY_MS = 15_000
 const READ_EVERY_MS = 60_000
 /**
- * How long after startup the engine's state is incomplete. During this time, a missing signal does not end an alert.
+ * How long the engine's state is incomplete after startup. During this time, a missing signal does not end an alert.
  */
 const COMPLETE_AFTER_MS = 60_000
 const SPIDERS_AT_ONCE = 50
@@ -69,8 +69,8 @@ const CATCH_UP_JOBS = 1_000
 const OF_RUNS: readonly AlertWatch[] = ['spider_fails', 'spider_items', 'spider_errors']
 
 /**
- * Sends signals that a rule watches to alerts. Records signals that no other table keeps, so that later rules can be
- * tested against them.
+ * Passes signals that a rule watches on to `alerts`. Records signals that no other table keeps, so that later rules can
+ * be tested against them.
  */
 export class SignalWatch {
   readonly #parts: SignalWatchParts
@@ -109,10 +109,7 @@ export class SignalWatch {
     await this.catchUp()
   }
 
-  /**
-   * Evaluates spiders that ran recently. An earlier engine may not have evaluated them, or no rule applied to them
-   * then.
-   */
+  /** Evaluates spiders that ran recently. An earlier engine may not have evaluated them, or had no rule for them. */
   async catchUp(): Promise<void> {
     const { store, clock, alerts } = this.#parts
     this.#readAtMs = Number.NEGATIVE_INFINITY
@@ -182,7 +179,7 @@ export class SignalWatch {
     this.#reportOnceComplete('service_problem', () => serviceSignals(problems))
   }
 
-  /** Nodes that an earlier engine may have found stuck. This engine has not observed them long enough to judge. */
+  /** Nodes that an earlier engine may have found stuck, but that this engine has not observed long enough. */
   #notJudged(fleet: readonly FleetNode[], stuck: readonly Signal[]): string[] {
     for (const { key } of stuck) this.#wereStuck.add(key)
     if (this.#parts.clock.monotonicMs() >= this.#judgedAtMs) return []

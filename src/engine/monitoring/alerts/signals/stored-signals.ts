@@ -32,7 +32,7 @@ interface OneSpider {
   spider: string
 }
 
-/** Resolves to the newest runs, newest first, without cancelled runs and runs with an unclear outcome. */
+/** Resolves to the newest runs, newest first, except cancelled runs and runs with an unclear outcome. */
 export function newestRuns(store: JobReader, { project, spider }: OneSpider, limit: number): Promise<StoredJob[]> {
   const status: ('succeeded' | 'failed' | 'lost')[] = ['succeeded', 'failed', 'lost']
   return store.listJobs({ project, spider, status }, { before: null, limit })
