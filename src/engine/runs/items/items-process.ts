@@ -38,8 +38,8 @@ export interface CallOptions {
 }
 
 /**
- * Reads items in a process, so that neither a hostile file nor DuckDB can block or crash the engine. The process starts
- * with the first call and ends when idle. If it dies, its calls fail and the next call starts another one.
+ * Reads items in a separate process, so that neither a hostile file nor DuckDB can block or crash the engine. The
+ * process starts with the first call and ends when idle. If it dies, its calls fail and the next call starts another.
  *
  *   none --call--> running --idle, crash, failed abort--> none
  */

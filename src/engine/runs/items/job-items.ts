@@ -48,7 +48,7 @@ export interface JobItemsParts {
   whyNoDuckdb: string | null
 }
 
-/** Without `attemptNumber`, the job's last attempt. */
+/** `attemptNumber` defaults to the job's last attempt. */
 interface Wanted {
   jobId: JobId
   attemptNumber?: AttemptNumber | undefined

@@ -14,7 +14,7 @@ export interface ItemsSource {
   path: string
   /** Changes when another file takes this path. */
   fileId: string
-  /** Ignore bytes beyond this. They were written later or belong to another request's copy. */
+  /** Ignore bytes beyond this size. They were written later or belong to another request's copy. */
   sizeBytes: number
   /** Where to convert the file to JSON lines for DuckDB. The path depends on the version of the content. */
   convertedPath: string

@@ -33,7 +33,7 @@ const CHECK_EVERY_MS = 2_000
 /** How long a request waits before it rejects with the progress of the copy. */
 const WAIT_MS = 20_000
 const COPYING_AT_ONCE = 4
-/** How long a copy without readers continues. A slow node may need days, and other copies wait for the slot. */
+/** How long a copy without readers continues. A slow node can need days, and other copies wait for the slot. */
 const ABANDONED_MS = 120_000
 /** The maximum number of tracked copies. The byte limit of the cache usually evicts copies earlier. */
 const COPIES_MAX = 500

@@ -19,7 +19,7 @@ type Serve = {
 
 /** Conversions are never aborted, because other requests may wait for the same one. */
 const NEVER = new AbortController().signal
-/** Smaller files are filtered without DuckDB, because its start would cost more than it saves. */
+/** Smaller files are filtered without DuckDB, because starting it would cost more than it saves. */
 const FILTERED_PLAINLY_BYTES = 4 * 1024 * 1024
 
 export function createItemsServer(mayLoad: boolean, whyNot: string | null): Serve {

@@ -34,7 +34,7 @@ export class ItemsArchive {
 
   /**
    * Copies the items of an ended run, if it wrote any. If the file cannot be read to its end, keeps the partial copy
-   * for the next try and rejects with the node's error, ITEMS_NOT_FOUND (deleted in the meantime) or ITEMS_TOO_LARGE.
+   * for a retry and rejects with the node's error, ITEMS_NOT_FOUND (deleted in the meantime) or ITEMS_TOO_LARGE.
    */
   async keep(run: Run, read: ReadLog, signal?: AbortSignal): Promise<void> {
     const { archive, maxBytes = KEPT_ITEMS_MAX_BYTES } = this.#parts

@@ -37,7 +37,7 @@ export class JobFigures {
     return format
   }
 
-  /** The figures of the newest attempt by default. Rejects with JOB_NOT_FOUND, or LOG_NOT_FOUND if nothing was read. */
+  /** Resolves to the figures of an attempt, by default the newest. Rejects with JOB_NOT_FOUND or LOG_NOT_FOUND. */
   async of(jobId: JobId, wanted?: AttemptNumber): Promise<RunFigures> {
     await requireJob(this.#store, jobId)
     const attempts = await this.#store.listAttempts(jobId)

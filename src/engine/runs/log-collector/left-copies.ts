@@ -18,12 +18,12 @@ export interface LeftCopiesParts {
   mostBytes?: number
 }
 
-/** How long the log of an ended run stays in the copy, because a lost run can be found again. */
+/** How long the copy of an ended run's log is left unfinished. A lost run can be found again. */
 const STAYS_MS = 600_000
 const WAITS_MS = 86_400_000
 const MOST_BYTES = 256 * 1024 * 1024
 
-/** Whether the copy is complete, is cut off because the node no longer has the rest, or may still grow. */
+/** Whether the copy is complete, is cut off because the node no longer has the rest, or can still grow. */
 type Rest = 'whole' | { cutBecause: Message } | 'wait'
 
 /**

@@ -111,7 +111,7 @@ async function namesIn(directory: string, wanted: 'folders' | 'files'): Promise<
     const entries = await readdir(directory, { withFileTypes: true })
     return entries.flatMap((entry) => ((wanted === 'files' ? entry.isFile() : entry.isDirectory()) ? [entry.name] : []))
   } catch {
-    // No run has written there yet, or the directory was deleted in the meantime.
+    // An unreadable directory counts as empty. Before the first run, there is none.
     return []
   }
 }

@@ -58,9 +58,9 @@ interface Followed {
   live: LiveFigures | null
   /** Monotonic time when pages or items last grew, or when the run started. */
   progressedAtMs: number
-  /** Monotonic start of the last read that reached the end of the log. Null: there is none. */
+  /** When the last read that reached the end of the log started (monotonic). Null: no read has reached it. */
   readAtMs: number | null
-  /** Monotonic time. The log is known to have grown after it. Null: no growth observed yet. */
+  /** The monotonic time after which the log is known to have grown. Null: no growth observed yet. */
   writtenSinceMs: number | null
   mostMs: number | null
   siblings: Set<Followed>
@@ -160,7 +160,7 @@ export class LogCollector {
     for (const { run, live } of this.#followed.values()) if (live !== null) yield { run, live }
   }
 
-  /** Monotonic time. The log of a running job is known to have grown after it. Null: no growth observed. */
+  /** The monotonic time after which the log of a running job is known to have grown. Null: no growth observed. */
   writtenSinceMs(jobId: JobId): number | null {
     return this.#followed.get(jobId)?.writtenSinceMs ?? null
   }
@@ -201,7 +201,7 @@ export class LogCollector {
   /** Records the figures and errors of an ended run. `isStopped`: we stopped it, so an interruption is not an error. */
   async record(reading: LogReading, startedAtMs: number | null, { isStopped }: { isStopped: boolean }): Promise<void> {
     if (!isStopped) reading.errors.addInterruptions()
-    // Waits for the records of running jobs, because they must not overwrite this one.
+    // Waits for the records of running jobs, because they must not overwrite this record.
     await this.#recording
     const record = recordOf(reading, { startedAtMs, nowMs: this.#parts.clock.nowMs() })
     await this.#parts.store.recordReadings([record])
@@ -341,7 +341,7 @@ export class LogCollector {
       if (newBytes < MOST_BYTES_AT_ONCE && !reading.isCapped) followed.readAtMs = begunAtMs
       isRead = true
     } catch (error) {
-      // There is no log yet, or the node does not respond, which the observer reports. Read it again later.
+      // Reads the log again later. The observer reports a node that does not respond.
       if (!this.#stopping.signal.aborted && !isScrapdeckError(error, 'LOG_NOT_FOUND')) {
         logger.debug({ error, jobId: run.jobId }, 'the log of a running job could not be read')
       }

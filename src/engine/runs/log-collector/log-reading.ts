@@ -66,7 +66,7 @@ export class LogReading {
     return this.#mutex.run(() => this.#readOn(node, maxBytes, signal))
   }
 
-  /** Call this after the run has ended. Reads the rest. `tail` is the end of its log. Null: only the copy is left. */
+  /** Reads the rest of the log after the run has ended. `tail` is the end of the log. Null: only the copy is left. */
   finish(node: FleetNode, tail: LogBytes | null, signal: AbortSignal): Promise<void> {
     return this.#mutex.run(() => this.#finish(node, tail, signal))
   }

@@ -8,7 +8,7 @@ export interface ReadFacts {
   intervalMs: number
   newBytes: number
   hasMore: boolean
-  /** The longest interval that the run's limits allow. Null: any. */
+  /** The longest interval that the run's limits allow. Null: no limit. */
   mostMs: number | null
 }
 

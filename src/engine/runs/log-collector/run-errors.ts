@@ -5,7 +5,7 @@ import type { LoggedError } from '../log-parser/error-record.ts'
 export interface RunError {
   fingerprint: ErrorFingerprint
   count: number
-  /** In the log's own time (see LogFigures). Null: the log has no times. */
+  /** In the log's time (see LogFigures). Null: the log has no times. */
   firstAtMs: number | null
   lastAtMs: number | null
   /** Position of the first error: the byte offset of its line, and the line number. */

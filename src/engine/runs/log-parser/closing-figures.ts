@@ -5,7 +5,7 @@ import { seriesSoFar } from './series.ts'
 
 const MAX_STATS_TEXT = 10_000
 
-/** A project chooses the names and values of its stats, so their size is limited. Keeps Scrapy's own stats first. */
+/** A project chooses the names and values of its stats, so their size is limited. Scrapy's stats take precedence. */
 export function boundedStats(stats: ScrapyStats): ScrapyStats {
   let room = MAX_STATS_TEXT
   const ranked = Object.entries(stats).toSorted(([one], [other]) => rankOf(one) - rankOf(other))
@@ -94,7 +94,7 @@ export function figuresOf(
   }
 }
 
-/** Scrapy before 2.0 has only the two times. */
+/** Scrapy before 2.0 reports only the start time and the finish time. */
 function elapsedSeconds(stats: ScrapyStats): number {
   const { elapsed_time_seconds: elapsed, start_time: start, finish_time: finish } = stats
   return numberOf(elapsed) || numberOf((Date.parse(String(finish)) - Date.parse(String(start))) / 1000)

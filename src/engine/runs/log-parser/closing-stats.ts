@@ -21,7 +21,7 @@ export interface ClosingStats extends ClosingCounts {
   killingLine: string | null
 }
 
-/** How much of a log's end is read. It fits the closing stats, even if a project adds hundreds of its own. */
+/** How much of a log's end is read. It fits the closing stats, even if a project adds hundreds of stats. */
 export const CLOSING_TAIL_BYTES = 131_072
 
 export const STATS_HEADING = 'Dumping Scrapy stats:'
@@ -100,7 +100,7 @@ function unescapeJson(text: string, start: number): string {
   try {
     return `${STATS_HEADING}${JSON.parse(`"${text.slice(start, end)}"`)}\n${CLOSED}`
   } catch {
-    // JSON does not have this escape, so this is not JSON.
+    // JSON does not have this escape, so the text is not JSON.
     return ''
   }
 }

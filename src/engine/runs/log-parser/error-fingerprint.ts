@@ -7,7 +7,7 @@ export interface ErrorFingerprint {
   id: string
   /** As in `ValueError: could not convert <text>`. */
   title: string
-  /** As in `shop/spiders/prices.py in parse`. Without a frame of the project, the logger. */
+  /** As in `shop/spiders/prices.py in parse`, or the logger if no frame belongs to the project. */
   culprit: string
   exceptionType: string | null
   /** What the fingerprint is based on. `message`: the text of the record, because there is no exception. */
@@ -19,20 +19,20 @@ const MAX_CULPRIT = 200
 const FRAMES_THAT_COUNT = 3
 
 /**
- * As in Sentry, the innermost frames of the project determine the group. Without such frames, the exception with its
- * masked text does. Without an exception, the masked message does. The id alone identifies a group. If a changed rule
- * produces another id, a new group starts and the old one remains. Differences from Sentry:
+ * As in Sentry, the innermost project frames determine the group. Without such frames, the exception with its masked
+ * text does. Without an exception, the masked message does. The id alone identifies a group. If a changed rule produces
+ * another id, a new group starts and the old one remains. Differences from Sentry:
  *
  * - A failed download is identified only by its cause, because Scrapy logs one failure as up to four records.
- * - Only three frames of the project count, and a recursion counts once. A bug with several callers therefore remains
+ * - Only three project frames count, and a recursion counts once. A bug with several callers therefore remains
  *   one group, while two callers of one helper remain distinct.
  * - Source lines do not count. Scrapyd runs eggs, whose source Python often cannot find, so logs contain the same
  *   error with and without them.
  * - The type of the exception always counts, so errors of different types never merge (getsentry/sentry#42006).
  * - Only the last three parts of a path count, because each node deploys a project to a different path.
  * - Every word with a digit is masked, not only known kinds of ids (getsentry/sentry#49681: ids split groups).
- * - In a chain, only the exception raised last counts. Sentry counts all of them.
- * - Without a frame of the project, Sentry uses all frames. These depend on the versions of Scrapy and Twisted, which
+ * - Among chained exceptions, only the one raised last counts. Sentry counts all of them.
+ * - If there are no project frames, Sentry uses all frames. These depend on the versions of Scrapy and Twisted, which
  *   differ between nodes, so the exception's text decides here.
  */
 export function fingerprintOf(error: Pick<LoggedError, 'logger' | 'message' | 'exceptions'>): ErrorFingerprint {
@@ -124,9 +124,7 @@ function grouped(
   }
 }
 
-/**
- * Gives exceptions of newer Scrapy versions the names of the Twisted exceptions in older versions, and merges aliases.
- */
+/** Maps exceptions of newer Scrapy versions to the Twisted exceptions of older versions, and merges aliases. */
 const OLDER_NAMES = new Map([
   ['scrapy.exceptions.CannotResolveHostError', 'twisted.internet.error.DNSLookupError'],
   ['scrapy.exceptions.DownloadConnectionRefusedError', 'twisted.internet.error.ConnectionRefusedError'],
@@ -143,8 +141,8 @@ function shortType(type: string): string {
 }
 
 /**
- * The project's frames of an exception, innermost first. If it has none (for example, Scrapy raised it while it handled
- * an exception of the project), the frames of the exception before it.
+ * Returns the project frames of an exception, innermost first. If it has none (for example, because Scrapy raised it
+ * while handling a project exception), returns those of the exception before it.
  */
 function projectFrames(exception: LoggedException, exceptions: LoggedException[]): string[] {
   const before = exceptions.slice(0, exceptions.indexOf(exception)).filter((each) => each.depth === exception.depth)

@@ -5,10 +5,10 @@ import { cutText } from './log-text.ts'
 
 /** An ERROR or CRITICAL record with its traceback, or a traceback that ended the run and has no record. */
 export interface LoggedError {
-  /** Position of its first line: the byte offset, and the line number (from 1). */
+  /** Position of the error's first line: the byte offset, and the line number (from 1). */
   offset: number
   line: number
-  /** In the log's own time (see LogFigures). Null: the format has no time. */
+  /** In the log's time (see LogFigures). Null: the format has no time. */
   atMs: number | null
   level: 'ERROR' | 'CRITICAL'
   /** Empty if unknown. */
@@ -74,8 +74,8 @@ const GROUP_HEADING = `Exception Group ${TRACEBACK_HEADING}`
 export function readErrorLine(draft: ErrorDraft, whole: string): void {
   const { line, depth, isBorder } = draft.inGroup ? withoutMargin(whole) : { line: whole, depth: 0, isBorder: false }
   if (isBorder) {
-    // `+---- 2 ----` starts the next exception of the group, which can lack a traceback. A border without a number
-    // ends it.
+    // `+---- 2 ----` starts the next exception of the group, which can lack a traceback. A border without a number ends
+    // the group.
     draft.reading = /\d/.test(line) ? 'frames' : 'nothing'
     if (draft.reading === 'frames') addException(draft, depth)
     return
@@ -184,7 +184,7 @@ function pushException(error: LoggedError, exception: LoggedException): void {
   if (error.exceptions.length > MAX_EXCEPTIONS) error.exceptions.splice(exception.depth === 0 ? 1 : -2, 1)
 }
 
-/** Drops frames of the project last, because they distinguish errors. */
+/** Drops project frames last, because they distinguish errors. */
 function addFrame({ frames }: LoggedException, file: string, name: string): void {
   frames.push({ file: file.length > MAX_FILE ? `…${file.slice(1 - MAX_FILE)}` : file, name: cutText(name, MAX_NAME) })
   if (frames.length <= MAX_FRAMES) return

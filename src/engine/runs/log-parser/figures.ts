@@ -28,7 +28,7 @@ export interface LogFigures {
   itemsPerMinute: number | null
   lastPageAtMs: number | null
   lastItemAtMs: number | null
-  /** Responses per status. Before the closing stats, only those that reached the spider. */
+  /** Responses per status. Before the closing stats are read, counts only responses that reached the spider. */
   responses: Record<string, number>
   notes: Record<NoteKind, number>
   latest: Record<LatestKind, string | null>

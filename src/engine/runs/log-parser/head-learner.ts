@@ -31,7 +31,7 @@ export type FoundHead =
 const NONE: FoundHead = { kind: 'none' }
 
 export interface HeadLearner {
-  /** Only for lines not in Scrapy's default format. `mayHaveColours`: the text has an escape character. */
+  /** Call this only for lines not in Scrapy's default format. `mayHaveColours`: the text has an escape character. */
   find(text: string, from: number, to: number, mayHaveColours: boolean, spans: HeadSpans): FoundHead
   /** Call this when a line is in the default format. */
   sawScrapyFormat(): void

@@ -15,7 +15,7 @@ export interface LogParser {
   push(bytes: Uint8Array): void
   /** Skips the next bytes. The next logstats line corrects the cumulative figures. */
   skip(byteCount: number): void
-  /** The log is complete: reads the unfinished line and the open record. Must be the last call. */
+  /** Call this last, when the log is complete. Reads the unfinished line and the open record. */
   end(): void
   figures(): LogFigures
   /** The errors since the last call, oldest first. Beyond MAX_ERRORS_WAITING, errors are only counted. */

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 
 /**
- * The parser decodes a log as Latin-1, one character per byte. So offsets are exact, a border between two pieces
+ * The parser decodes a log as Latin-1, one character per byte. Offsets are therefore exact, a border between two pieces
  * never cuts a character, and V8 stores and searches the text fastest. Only what is kept is decoded as UTF-8.
  */
 export function latin1Of(bytes: Uint8Array, from: number, to: number): string {

@@ -10,8 +10,8 @@ const MAX_FACT = 200
 
 /**
  * Recognizes and counts one of Scrapy's own messages. The first character selects the few candidates, because most
- * lines of a log are checked here. Ignores the names of loggers, because extensions replace parts of Scrapy, and some
- * formats omit the names.
+ * lines of a log are checked here. Ignores logger names, because extensions replace parts of Scrapy, and some formats
+ * omit the names.
  */
 export function readMessage(
   tally: Tally,
@@ -110,7 +110,7 @@ export function provesShownEnd(text: string, at: number, to: number): boolean {
   const message = text.slice(at, Math.min(to, at + 40))
   return SHOWN_WITH_END.test(message)
 }
-// Short messages must match completely, because the spiders of Scrapy's own template log `Spider opened: NAME`.
+// Short messages must match completely, because spiders from Scrapy's template log `Spider opened: NAME`.
 const SHOWN_WITH_END =
   /^(?:Spider opened$|Crawled \(?\d|Scraped from |Closing spider \(|Spider closed \(|Dumping Scrapy stats:|Enabled (?:downloader middlewares|spider middlewares|item pipelines):)/
 

@@ -38,11 +38,11 @@ export interface RecordReader {
   start(text: string, at: number, to: number, spans: HeadSpans, byteAt: number): void
   continue(text: string, at: number, to: number, byteAt: number): void
   readJson(record: JsonRecord, byteAt: number): void
-  /** Decodes the parts to keep of the strings passed so far, so that the strings can be released. */
+  /** Decodes what must be kept of the strings passed so far, so that the strings can be released. */
   keepWhatIsRead(): void
-  /** No more lines of the open record will follow. */
+  /** Call this when no more lines of the open record will follow. */
   close(): void
-  /** The log ended. A traceback at its end that belongs to no record is what ended the run. */
+  /** Call this at the end of the log. A traceback there that belongs to no record is what ended the run. */
   end(): void
 }
 
@@ -239,7 +239,7 @@ export function createRecordReader({
     else if (kind === 'error' && typeof trouble === 'object' && trouble !== null)
       addStructured(draft as ErrorDraft, trouble)
     kept.decode()
-    // The second half of an error can follow as its own record.
+    // The second half of an error can follow as a separate record.
     if (kind !== 'error') close({ isFollowed: true })
   }
 

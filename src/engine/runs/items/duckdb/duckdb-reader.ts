@@ -117,7 +117,7 @@ async function topValues(database: LockedDuckdb, values: Values, distinct: numbe
   const shown = `(SELECT left(x, ${CELL_MAX_CHARACTERS}) AS x FROM ${values.sql})`
   let among = 'x IS NOT NULL'
   if (distinct > COUNTED_VALUES) {
-    // Counting every value would need memory for each. The candidates are estimated first, and only they are counted.
+    // Counting every value would need too much memory. The candidates are estimated first, and only they are counted.
     const [[found] = []] = await database.query(
       `SELECT approx_top_k(x, ${TOP_VALUES}) FROM ${shown} WHERE x IS NOT NULL`,
       parameters.values

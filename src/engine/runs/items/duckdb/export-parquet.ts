@@ -64,7 +64,7 @@ async function listFields(database: LockedDuckdb, file: LinesFile): Promise<Fiel
   })
 }
 
-/** The types for `bool_and`, which ignores the SQL NULL of an absent field. */
+/** The JSON types that count as numbers. An absent field is SQL NULL, which `bool_and` ignores. */
 const NUMBERS = "'BIGINT', 'UBIGINT', 'DOUBLE', 'HUGEINT', 'UHUGEINT', 'NULL'"
 const BOOLEANS = "'BOOLEAN', 'NULL'"
 

@@ -45,7 +45,7 @@ export function whereOf(filter: readonly ItemCondition[], parameters: Parameters
   return filter.map((condition) => `AND ${termOf(condition, parameters)}`).join(' ')
 }
 
-/** Must decide like `matches` (reading/filter.ts). */
+/** Must select the same items as `matches` (reading/filter.ts). */
 function termOf({ field, operator, value }: ItemCondition, parameters: Parameters): string {
   const text = parameters.field(field)
   const asked = () => `${parameters.add(value)}::VARCHAR`

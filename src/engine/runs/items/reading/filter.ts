@@ -1,7 +1,7 @@
 import type { ItemCondition } from '../../../../shared/contract/index.ts'
 import { type Item, textOf } from './raw-item.ts'
 
-/** Whether an item meets all conditions. The SQL in duckdb/queries.ts must decide the same; a test compares them. */
+/** Whether an item meets all conditions. The SQL in duckdb/queries.ts must select the same items, as a test checks. */
 export function matches(item: Item, filter: readonly ItemCondition[]): boolean {
   return filter.every((condition) =>
     meets(textOf(Object.hasOwn(item, condition.field) ? item[condition.field] : null), condition)

@@ -8,7 +8,7 @@ export interface Splitter {
 
 const NEWLINE = 0x0a
 
-/** Splits JSON lines. Skips empty lines as DuckDB does, so that both number the lines equally. */
+/** Splits JSON lines. Skips empty lines as DuckDB does, so that both number the lines identically. */
 export function splitLines(start: { index: number; offset: number }): Splitter {
   let { index, offset } = start
   let kept: Buffer[] = []

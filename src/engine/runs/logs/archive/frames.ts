@@ -56,7 +56,7 @@ export async function unpackFrame(packed: Uint8Array, rawBytes: number): Promise
   return checked(await decompress(packed, limitsOf(rawBytes)).catch(throwDamaged), rawBytes)
 }
 
-/** Synchronous. With `most`, the frame may hold fewer bytes. Throws LOG_DAMAGED. */
+/** Synchronous. If `size` is `most`, the frame can hold fewer bytes. Throws LOG_DAMAGED. */
 export function unpackFrameSync(packed: Uint8Array, rawBytes: number, size: 'exactly' | 'most' = 'exactly'): Buffer {
   try {
     const raw = zstdDecompressSync(packed, limitsOf(rawBytes))
@@ -94,8 +94,8 @@ function throwDamaged(error: unknown): never {
 }
 
 /**
- * An archive ends with a skippable frame, which has the number of newlines in each frame, and the seek table, which
- * lists the skippable frame as empty.
+ * An archive ends with a skippable frame, which contains the number of newlines in each frame, and the seek table,
+ * which lists the skippable frame as empty.
  */
 export function encodeEnd(frames: readonly FrameSizes[], newlines: readonly number[]): Buffer {
   const lines = Buffer.alloc(8 + newlines.length * 4)

@@ -83,8 +83,8 @@ export class LogArchive {
 
   /**
    * Copies the rest of a log, then seals it. If the log cannot be read to its end, rejects and keeps the partial copy
-   * for the next try. Rejects with LOG_NOT_FOUND if the log is gone. The copy stays until the store has recorded the
-   * archive (`copies.remove`), because a crash must not lose both.
+   * for a retry. Rejects with LOG_NOT_FOUND if the log is gone. The copy stays until the store has recorded the archive
+   * (`copies.remove`), because a crash must not lose both.
    */
   async copy(jobId: JobId, number: AttemptNumber, read: ReadLog, signal?: AbortSignal): Promise<SealedLog> {
     await this.copies.advance(jobId, number, read, { signal })

@@ -30,7 +30,7 @@ interface Copy {
 
 const PIECE_BYTES = 1_048_576
 const COMPARED_BYTES = 1_024
-/** The maximum size kept per log, because a node that serves an endless log must not fill the disk. */
+/** The maximum size kept per log, so that a node that serves an endless log cannot fill the disk. */
 export const KEPT_LOG_MAX_BYTES = 16 * 1024 ** 3
 
 /** Copies logs from their nodes, each into one spool that all requests share. */
@@ -48,8 +48,8 @@ export class LogCopies {
 
   /**
    * Copies what is missing: up to the size that the log has when copying starts, at most `maxBytes`, and at most
-   * KEPT_LOG_MAX_BYTES of one log (then the result's `sizeBytes` is larger). If it fails, keeps the partial copy for
-   * the next try. Rejects with LOG_NOT_FOUND, or with NODE_ANSWER_INVALID if the node contradicts itself.
+   * KEPT_LOG_MAX_BYTES of one log (then the result's `sizeBytes` is larger). If copying fails, keeps the partial copy
+   * for a retry. Rejects with LOG_NOT_FOUND, or with NODE_ANSWER_INVALID if the node contradicts itself.
    */
   async advance(
     jobId: JobId,
@@ -74,7 +74,7 @@ export class LogCopies {
     })
   }
 
-  /** A range of the copy, which may be from an earlier engine. Null: there is no copy, or it ends before the range. */
+  /** A range of the copy, which can be from an earlier engine. Null: there is no copy, or it ends before the range. */
   async readIfAny(jobId: JobId, number: AttemptNumber, range: WantedBytes): Promise<LogBytes | null> {
     const spool = await this.#openIfAny(jobId, number)
     return spool === null || spool.sizeBytes < range.offset ? null : spool.read(range)
@@ -92,7 +92,7 @@ export class LogCopies {
     return { kind: 'spool', ...(await this.#open(jobId, number)).spool.describe() }
   }
 
-  /** The copy so far, which may be from an earlier engine. Null: there is no copy. */
+  /** The copy so far, which can be from an earlier engine. Null: there is no copy. */
   async knownFileOf(jobId: JobId, number: AttemptNumber): Promise<{ file: LogFile; sizeBytes: number } | null> {
     const spool = await this.#openIfAny(jobId, number)
     return spool === null ? null : { file: { kind: 'spool', ...spool.describe() }, sizeBytes: spool.sizeBytes }

@@ -79,7 +79,8 @@ function* spoolFrames({ framesPath, frames, restPath, restAt, restBytes }: Spool
   if (restBytes === 0) return
   const file = openSync(restPath, 'r')
   try {
-    // The file starts with its position in the log. If the copy has grown since, this is the rest of another frame.
+    // The file starts with its position in the log. If the copy has grown since, the file holds the rest of another
+    // frame.
     const place = readFully(file, Buffer.allocUnsafe(restAt), 0, restAt)
     const framesBytes = frames.reduce((sum, { rawBytes }) => sum + rawBytes, 0)
     if (Number(place.readBigUInt64LE()) !== framesBytes) throw damaged('its copy grew while it was archived')
