@@ -32,7 +32,7 @@ export interface AccessParts {
   isGuessable?: (password: JudgedPassword) => Promise<boolean>
 }
 
-/** How long tokens are valid after a login through an identity provider, which does not report when a user leaves. */
+/** The lifetime of tokens after a login through an identity provider, which does not report when a user leaves. */
 const VOUCHED_FOR_MS = 30 * DAY_MS
 
 /** A user for whom an identity provider or a proxy vouches. */
@@ -95,8 +95,8 @@ export class Access {
   }
 
   /**
-   * Performs `work` after all earlier changes. Just before that, `check` throws if the work is no longer allowed. By
-   * default, it throws UNAUTHORIZED if the actor was logged out or changed.
+   * Runs `work` after all earlier changes. Just before, `check` throws if `work` is no longer allowed. The default
+   * `check` throws UNAUTHORIZED if the actor was logged out or changed.
    */
   readonly inTurn: InTurn = (work, check = () => refuseEndedActor((principal) => this.isCurrent(principal))) =>
     this.#directory.inTurn(async () => {
@@ -111,7 +111,7 @@ export class Access {
   endSessionsOf: UserCommands['endSessions'] = (id, work) => this.#users.endSessions(id, work)
   endOtherSessions: UserCommands['endOtherSessions'] = (id, countsFromMs, keep) =>
     this.#users.endOtherSessions(id, countsFromMs, keep)
-  /** Ends the sessions of all users and the owner, on every engine of the database. */
+  /** Ends the sessions of all users and the owner, on every engine that shares the database. */
   endAllSessions = (): Promise<void> =>
     this.#directory.inTurn(() => this.#directory.endAllSessions(this.#parts.clock.nowMs()))
   confirmPassword: UserCommands['confirmPassword'] = (by, current, words) =>
@@ -143,7 +143,7 @@ export class Access {
     return this.#principalOfToken(owner, token)
   }
 
-  /** Finds the principal of a token from another issuer. null: the token must be verified first. */
+  /** Finds the principal of a token that another issuer signed. null: the token must be verified first. */
   findByBearer(text: string): Principal | null {
     return this.#bearers.find(text)
   }
@@ -196,7 +196,7 @@ export class Access {
     })
   }
 
-  /** Returns empty roles if groups in Scrapdeck give this user a role. null: they do not, or there is no such user. */
+  /** Returns empty roles if groups in Scrapdeck give this user a role. null: none does, or there is no such user. */
   noneOfItsOwn(subject: string): Pick<Vouched, 'role' | 'projects' | 'nodeGroups'> | null {
     const user = this.#directory.userBySubject(subject)
     if (user === undefined || !this.#directory.groupsOf(user.id).some(hasRole)) return null
@@ -232,8 +232,8 @@ export class Access {
   }
 
   /**
-   * Returns null if the session has ended. `userId` null: the owner. `isSeen`: whether the call counts as activity of
-   * the user.
+   * Returns null if the session has ended. `userId` null: the owner. `isSeen`: whether the call counts as user
+   * activity.
    */
   findBySession(userId: UserId | null, beganAtMs: number, { isSeen = true } = {}): Principal | null {
     const principal = this.#principalOf(userId, beganAtMs)
@@ -244,8 +244,8 @@ export class Access {
   }
 
   /**
-   * Returns the start time for a new session. Never before the time at which earlier sessions ended, which can be ahead
-   * of this engine's clock if another engine set it.
+   * Returns the start time for a new session. This is never before the time at which earlier sessions ended, which can
+   * be ahead of this engine's clock if another engine set it.
    */
   sessionStart(userId: UserId | null): number {
     return Math.max(this.#parts.clock.nowMs(), this.#directory.sessionsSince(userId))

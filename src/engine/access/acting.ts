@@ -65,9 +65,9 @@ export function asActorStores<Given extends { project: ProjectName; settings?: R
 }
 
 /**
- * Returns the order, or the template of orders, as the actor may give it. If the actor may not choose code, adds the
- * setting that keeps the run from reading the node's files (run-rights.ts), and throws ROLE_REQUIRED if the order names
- * code. Does not check the defaults of a project, because changing them needs a permission of its own.
+ * Returns the requested run, or the template of runs, as the actor may request it. If the actor may not choose code,
+ * adds the setting that keeps the run from reading the node's files (run-rights.ts), and throws ROLE_REQUIRED if the
+ * request names code. Does not check project defaults, because changing them needs a separate permission.
  */
 export function asActorMayRun<Given extends Parameters<typeof codeIn>[0] & { project: ProjectName }>(
   given: Given,
@@ -92,7 +92,7 @@ export function actorMayEverywhere(needed: Permission): boolean {
 export const actorMayGoFirst = (): boolean => actorMayEverywhere('queue.order')
 
 /**
- * Throws ROLE_REQUIRED for a priority above 0 unless the actor may order the whole queue. A job with such a priority
+ * Throws ROLE_REQUIRED for a priority above 0 unless the actor may reorder the whole queue. A job with such a priority
  * runs before the jobs of all projects.
  */
 export function refuseHighPriority(priority: number | null | undefined): void {
@@ -154,14 +154,14 @@ export function requireAllNodesOfActor(use: string): void {
 }
 
 /**
- * Throws ROLE_REQUIRED if the source of nodes is a file on this machine and the actor is not an owner. Each line of
- * the file, even a password, would become the address of a node, which everyone can see.
+ * Throws ROLE_REQUIRED if the node source is a file on this machine and the actor is not an owner. Each line of the
+ * file, even a password, would become the address of a node, which everyone can see.
  */
 export function requireOwnerForFile({ source }: { source: { kind: string } }): void {
   if (source.kind === 'file') requireOfActor(null, 'users.change', 'Naming a file on the machine of Scrapdeck')
 }
 
-/** Whether the actor may see a node with these tags. For nodes that were found by address instead of by id. */
+/** Whether the actor may see a node with these tags. Call this for nodes that are found by address instead of by id. */
 export function actorSeesNode(tags: readonly string[]): boolean {
   const principal = acting.getStore()?.principal
   return principal == null || permissionsOnNode(principal.rights, tags) !== null

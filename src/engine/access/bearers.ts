@@ -7,7 +7,7 @@ import { givenRights, type SetOfRole, shownRole } from './given-roles.ts'
 import type { StoredUser } from '../model/records.ts'
 import { BoundedMap } from '../runtime/bounded.ts'
 
-/** The maximum number of remembered tokens. Beyond it, the oldest must be verified again. */
+/** The maximum number of remembered tokens. Beyond this number, the oldest must be verified again. */
 const BEARERS_MAX = 2_000
 const ID_LENGTH = 32
 
@@ -22,8 +22,8 @@ export interface Bearer {
 }
 
 /**
- * Verified tokens from another issuer, until they expire. They are not stored, because a token is its own proof. The
- * ids are hashes of the subjects, so that limits count one client per subject.
+ * Remembers verified tokens from another issuer until they expire. Does not store them, because a token is its own
+ * proof. The user ids are hashes of the subjects, so that limits count one client per subject.
  */
 export class Bearers {
   readonly #clock: Clock

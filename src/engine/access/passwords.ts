@@ -34,7 +34,7 @@ export class Passwords {
   #decoy: Promise<string> | null = null
 
   /**
-   * Hashes a password. The result contains the parameters, so that later versions can use others: `argon2id 19456,2,1
+   * Hashes a password. The result contains the parameters, so that later versions can change them: `argon2id 19456,2,1
    * SALT HASH`.
    */
   async hash(password: string): Promise<string> {

@@ -32,7 +32,7 @@ export interface Principal {
   sinceMs: number
 }
 
-/** The owner of this machine's data directory. May do everything, because the files give full access anyway. */
+/** The owner of this machine's data directory, whose files give full access anyway. Has all permissions. */
 export const OWNER: Principal = {
   userId: null,
   name: 'owner',
@@ -53,7 +53,7 @@ export function requirePermissionEverywhere(principal: Principal, needed: Permis
   if (!includes(held, needed)) throw lacking(principal, held, needed, what, ' in all projects')
 }
 
-/** Throws ROLE_REQUIRED unless the principal has the permissions in this project, which the principal can see. */
+/** Throws ROLE_REQUIRED unless the principal has the permissions in this project, which must be visible to it. */
 export function requirePermissionIn(
   principal: Principal,
   project: ProjectName,
@@ -65,8 +65,8 @@ export function requirePermissionIn(
 }
 
 /**
- * Throws ROLE_REQUIRED unless the principal has the permissions on a node with these tags. The node is new, or the
- * principal can see it.
+ * Throws ROLE_REQUIRED unless the principal has the permissions on a node with these tags. Expects a new node, or one
+ * that the principal can see.
  */
 export function requirePermissionOnNode(
   principal: Principal,

@@ -134,7 +134,7 @@ export function keyOfRights({ everywhere, inProjects, inNodeGroups }: Rights): s
   return `${everywhere} ${JSON.stringify([sorted(inProjects), sorted(inNodeGroups)])}`
 }
 
-/** A permission for the whole service, because its holder can change all rights. */
+/** This permission is given only for the whole service, because its holder can change all rights. */
 const MANAGES_USERS = permissionsOf(['users.change'])
 export const managesUsers = ({ everywhere }: Rights): boolean =>
   everywhere !== null && includes(everywhere, MANAGES_USERS)

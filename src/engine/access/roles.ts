@@ -60,7 +60,7 @@ export class Roles {
     this.events.emit('changed')
   }
 
-  /** Roles that options name but that do not exist. They give no permissions. */
+  /** Returns the roles that options name but that do not exist. Such roles give no permissions. */
   missing(): { name: string; options: readonly string[] }[] {
     return [...this.#configured].flatMap(([name, options]) => (this.setOf(name) === NONE ? [{ name, options }] : []))
   }
@@ -148,7 +148,7 @@ export class Roles {
   }
 }
 
-/** Removes permissions that are reserved for owners: a database can be edited, and later versions may reserve more. */
+/** Removes permissions that are reserved for owners. A database can be edited, and later versions can reserve more. */
 const setOfCustom = ({ permissions }: StoredRole): Permissions =>
   unite(subtract(permissionsOf(permissions), OWNER_PERMISSIONS), READ)
 

@@ -1,6 +1,6 @@
 /**
  * Scrapy settings that only change how much and how fast a spider crawls. Any other setting can name code, files or
- * ports (EXTENSIONS, TELNETCONSOLE_…, options of plugins), so setting it needs the permission `code.choose`.
+ * ports (EXTENSIONS, TELNETCONSOLE_…, plugin options), so setting it needs the permission `code.choose`.
  * https://docs.scrapy.org/en/latest/topics/settings.html
  */
 const HARMLESS = new Set(
@@ -27,7 +27,7 @@ const RUNS_CODE = 'can make a run execute other code'
 
 /**
  * Keeps a run from reading the node's files: Scrapy then has no handler for `file:`, `s3:` and `ftp:`, regardless of
- * how an address is spelled. Scrapy merges the project's own DOWNLOAD_HANDLERS over these.
+ * how an address is spelled. Scrapy merges the project's DOWNLOAD_HANDLERS over these.
  */
 export const WITHOUT_FILES = {
   DOWNLOAD_HANDLERS_BASE: JSON.stringify({
@@ -49,7 +49,7 @@ interface Given {
   matrix?: Record<string, string[]> | undefined
 }
 
-/** Matches addresses of files. A run has no handler for spellings that it misses (WITHOUT_FILES). */
+/** Matches file addresses. Runs cannot open the ones that it misses, because they lack a handler (WITHOUT_FILES). */
 const FILE_ADDRESS = /(?:^|[\s"'[(,;=|])file:/i
 const CRAWLED = /^https?:/i
 const SCHEME = /^\s*[a-z][a-z0-9+.-]*:/i

@@ -15,8 +15,8 @@ const DEVICE_MS = 10 * 60_000
 const TOO_SOON_MS = 1_000
 const CODES_MAX = 1_000
 /**
- * The maximum number of sign-ins of devices, in total and per address. Anyone can start sign-ins, and one address must
- * not displace the sign-ins of others.
+ * The maximum number of device sign-ins, in total and per address. Anyone can start sign-ins, and one address must not
+ * displace the sign-ins of others.
  */
 const DEVICES_MAX = 1_000
 const DEVICES_OF_ADDRESS_MAX = 10
@@ -45,8 +45,8 @@ interface Device extends WaitingSignIn {
 export type Poll = { is: 'pending' } | { is: 'granted'; grant: Grant }
 
 /**
- * Sign-ins of programs through the user's browser, in memory. After a restart or a change of the leader, the user must
- * start a sign-in again. Codes are stored as hashes.
+ * Keeps in memory the sign-ins of programs through the user's browser. After a restart or a leader change, the user
+ * must start again. Codes are kept as hashes.
  */
 export class SignIns {
   readonly #access: Access
@@ -63,8 +63,8 @@ export class SignIns {
   }
 
   /**
-   * Returns the code for the redirect address. null: there is none, because the program polls. Throws ROLE_REQUIRED
-   * or SIGN_IN_NOT_FOUND.
+   * Returns the code for the redirect address. null: the program polls and has no redirect address. Throws
+   * ROLE_REQUIRED or SIGN_IN_NOT_FOUND.
    */
   approve(
     by: Principal,
@@ -85,7 +85,7 @@ export class SignIns {
     return code
   }
 
-  /** A code is valid for a single attempt, right or wrong. Throws SIGN_IN_FAILED. */
+  /** A code can be redeemed only once, even if the verifier is wrong. Throws SIGN_IN_FAILED. */
   redeem({ code, verifier, redirectUri }: { code: string; verifier: string; redirectUri: string }): Grant {
     const key = hashOf(code)
     const found = this.#codes.get(key)
@@ -152,7 +152,7 @@ export class SignIns {
     return { is: 'granted', grant: device.answer }
   }
 
-  /** Throws SIGN_IN_NOT_FOUND, and TOO_MANY_REQUESTS for a user who tries out codes. */
+  /** Throws SIGN_IN_NOT_FOUND, and TOO_MANY_REQUESTS for a user who guesses codes. */
   get(by: Principal, userCode: string): WaitingSignIn {
     const { client, host, user, address, beganAtMs, endsAtMs } = this.#find(by, userCode)
     return { client, host, user, address, beganAtMs, endsAtMs }
@@ -168,7 +168,7 @@ export class SignIns {
     this.#guesses.begin(who)
     const code = readUserCode(typed)
     const found = [...this.#devices.values()].find(({ userCode, answer }) => userCode === code && answer === null)
-    // Correct codes count as attempts too, because a user who knows one code could try others.
+    // Correct codes count as attempts too, because a user who knows one code could guess others.
     if (found !== undefined) return found
     throw new ScrapdeckError('SIGN_IN_NOT_FOUND', sentence('access.no_sign_in_with_code'))
   }

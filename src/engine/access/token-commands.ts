@@ -107,7 +107,7 @@ export class TokenCommands {
     return rolesIn(own).length === 1 && includes(roles.setOf(own), anywhere) ? own : leastRoleWith(anywhere)
   }
 
-  /** Rejects with TOKEN_NOT_FOUND, even for tokens that this principal may not see. */
+  /** Rejects with TOKEN_NOT_FOUND, also for tokens that this principal may not see. */
   revoke(by: Principal, id: AccessTokenId): Promise<boolean> {
     return this.#parts.inTurn(async () => {
       const token = this.#directory.token(id)

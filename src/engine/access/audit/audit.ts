@@ -71,8 +71,8 @@ const REFUSALS: ReadonlySet<string> = new Set([
 const RECORDED_FIRST: ReadonlySet<string> = new Set(['engines.handOver', 'engines.drain'])
 
 /**
- * Writes one audit entry for each operation of people and programs. The entry is written in the transaction of the
- * operation's first write (storage/audit/audited-store.ts), or at the end if there is none.
+ * Writes one audit entry for each operation that a person or program performs. The entry is written in the transaction
+ * of the operation's first write (storage/audit/audited-store.ts), or at the end if nothing is written.
  */
 export class Audit {
   readonly #parts: AuditParts
@@ -118,8 +118,8 @@ export class Audit {
   }
 
   /**
-   * Records a failed attempt. Repeated attempts by one sender are counted in one entry. `sender` is the address by
-   * default.
+   * Records a failed operation. Repeated failures of one sender are counted in one entry. `sender` defaults to the
+   * address.
    */
   refuse(
     actor: Actor,
@@ -145,7 +145,7 @@ export class Audit {
     return { entries: entries.map((entry) => toEntry(entry, entry.previousHash)), nextBefore }
   }
 
-  /** Returns entries after this one, oldest first. `nextAfter` is null if there are fewer than `limit` entries. */
+  /** Returns the entries after number `after`, oldest first. `nextAfter` null: fewer than `limit` entries are left. */
   async export(after: number, limit: number): Promise<{ entries: AuditEntry[]; nextAfter: number | null }> {
     const { store } = this.#parts
     const { deleted } = await store.auditChain()

@@ -27,7 +27,7 @@ const SEND_AFTER_MS = 100
 const LOOK_EVERY_MS = 30_000
 /**
  * A syslog server sends no acknowledgements. Entries count as received if the connection still exists this long after
- * sending.
+ * they are sent.
  */
 const SETTLED_AFTER_MS = 1_000
 const RETRY_FIRST_MS = 1_000
@@ -151,8 +151,8 @@ export class SyslogStream {
   }
 
   /**
-   * A database that was restored from a backup can have fewer entries than were sent. Then all entries are sent
-   * again.
+   * A database that was restored from a backup can have fewer entries than were sent. In that case, all entries are
+   * sent again.
    */
   async #readCursor(): Promise<number> {
     const { store } = this.#parts

@@ -9,7 +9,7 @@ export interface JudgedPassword {
 
 /**
  * The minimum number of guesses, as estimated by zxcvbn. Two or three words from its list of 30,000 leaked passwords
- * need fewer guesses, three uncommon words need more.
+ * need fewer guesses; three uncommon words need more.
  */
 const GUESSES_MIN = 1e13
 /**

@@ -13,7 +13,7 @@ const FORGOTTEN_AFTER_MS = 24 * 3_600_000
 const MAX_ACCOUNTS = 10_000
 
 /**
- * Limits guesses at six-digit codes by a client that knows the password. After five wrong codes, each further one
+ * Limits how often a client that knows the password can guess six-digit codes. After five wrong codes, each further one
  * doubles the wait, up to a quarter of an hour. At that rate, guessing is hopeless: three in a million guesses are
  * right. Clients from which the user has logged in recently are counted separately (`client`).
  */
@@ -50,7 +50,7 @@ export class CodeGuesses {
 const keyOf = (account: string, client: string | null): string => (client === null ? account : `${account} ${client}`)
 
 const COUNT = 10
-/** The length of a recovery code in bytes. 80 bits are too many to guess, so hashing with a fast hash is safe. */
+/** The length of a recovery code in bytes. 80 bits are too many to guess, so a fast hash is safe. */
 const BYTES = 10
 /** Crockford's alphabet has no letters that look like digits. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
@@ -75,14 +75,11 @@ export function readRecoveryCode(text: string): string | null {
 export const hashRecoveryCode = (user: UserId, code: string): string =>
   hash('sha256', `${user} ${readRecoveryCode(code) ?? code}`)
 
-/** How long a code is shown, which is the default in authenticator apps (RFC 6238). */
+/** How long an authenticator app shows a code, by default (RFC 6238). */
 const PERIOD_SECONDS = 30
 const DIGITS = 6
 const SECRET_BYTES = 20
-/**
- * The number of time steps before and after the current one that are accepted, because the phone's clock can be
- * inaccurate.
- */
+/** How many time steps before and after the current one are accepted. The phone's clock can be inaccurate. */
 const WINDOW = 1
 const ISSUER = 'Scrapdeck'
 

@@ -53,8 +53,8 @@ interface Begun<T> {
 }
 
 /**
- * Manages authenticator apps, their recovery codes and passkeys, which it holds in memory. The store decides whether
- * a code or signature is valid, so that each is valid only once, regardless of which engine receives it.
+ * Manages authenticator apps, recovery codes and passkeys, and keeps them in memory. The store decides whether a code
+ * or signature is valid, so that each is valid only once, regardless of which engine receives it.
  */
 export class SecondFactors {
   readonly #parts: SecondFactorParts
@@ -217,7 +217,7 @@ export class SecondFactors {
     return 'authenticator'
   }
 
-  /** If the key file was replaced, this fails, but recovery codes and passkeys still work. */
+  /** Fails if the key file was replaced. Recovery codes and passkeys still work then. */
   async #openSecret({ userId, sealedSecret }: StoredAuthenticator): Promise<string> {
     const { secretBox, logger } = this.#parts
     try {

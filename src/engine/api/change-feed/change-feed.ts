@@ -25,7 +25,7 @@ export interface ChangeFeedOptions {
   clock: Clock
   /** Identifies this run of the engine. */
   runId: string
-  /** Returns the `…_removed` change for a removed item. */
+  /** Describes stored changes. A removed thing becomes a `…_removed` change. */
   describeStored: (things: ChangedThing[]) => Promise<Change[]>
   describeTouched: (things: TouchedThing[]) => Promise<Change[]>
 }
@@ -40,8 +40,8 @@ const SCHEDULES_A_BATCH_MAX = 100
 
 /**
  * A resumable stream of changes. It buffers nothing per subscriber: the store's change log lists what changed after a
- * position, and the feed reads the current state when it sends. A slow subscriber therefore gets fewer, larger
- * batches and never outdated state. A cursor is `<position in the change log>.<run>.<counter of state in memory>`.
+ * position, and the feed reads the current state when it sends. A slow subscriber therefore gets fewer, larger batches
+ * and never outdated state. A cursor is `<position in the change log>.<run>.<number of touches>`.
  */
 export class ChangeFeed {
   readonly #options: ChangeFeedOptions

@@ -12,7 +12,7 @@ interface SeenNode {
   status: { health: NodeHealth; problem: Message | null }
 }
 
-/** Records the events of nodes and uploads. The store itself records those of jobs and schedules. */
+/** Records node and upload events. The store itself records job and schedule events. */
 export class EventRecorder {
   readonly events = new EventEmitter<{ recorded: [] }>()
   readonly #parts: { store: EventStore; clock: Clock; logger: Logger }

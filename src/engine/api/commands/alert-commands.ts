@@ -415,7 +415,7 @@ interface Quota {
   what: 'rules' | 'channels' | 'silences'
 }
 
-/** One project can have a tenth of the total. Another tenth is reserved for users with the right in all projects. */
+/** One project can have a tenth of the total. Another tenth is reserved for users with rights in all projects. */
 const SHARES = 10
 
 /**

@@ -36,7 +36,7 @@ export class ChainCommands {
     return this.#put(random.hex(16) as ChainId, settings, null, clock.nowMs())
   }
 
-  /** Masked secret values keep their stored value. Rejects with CHAIN_NOT_FOUND. */
+  /** Keeps the stored values of masked secrets. Rejects with CHAIN_NOT_FOUND. */
   async update(id: ChainId, settings: ChainSettings): Promise<Chain> {
     const before = await this.#find(id)
     if (before === undefined) throw noChain(id)

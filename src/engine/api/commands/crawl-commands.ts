@@ -38,7 +38,7 @@ export interface CrawlCommandsParts {
     Pick<ScheduleReader, 'getSchedules' | 'pageSchedules'>
   scheduleCommands: Pick<ScheduleCommands, 'create' | 'update' | 'remove' | 'setPaused'>
   scheduleReads: Pick<ScheduleReads, 'get' | 'list'>
-  /** For how long an identical order returns the existing job, unless the order itself specifies a time. 0: never. */
+  /** How long an identical order returns the existing job, unless the order itself specifies a time. 0: never. */
   cacheSeconds: number
   clock: Clock
   random: Random
@@ -48,8 +48,8 @@ export interface CrawlCommandsParts {
 const FIRST_RUN_AFTER_MS = 1_000
 
 /**
- * Runs orders in the format of `POST /crawl`: now, later or repeatedly. For the same order by the same user, returns
- * the existing job or schedule.
+ * Runs orders in the format of `POST /crawl`: now, later or repeatedly. If a user sends an identical order again,
+ * returns the existing job or schedule.
  */
 export class CrawlCommands {
   readonly #parts: CrawlCommandsParts
@@ -259,7 +259,7 @@ export class CrawlCommands {
     return { schedule, cached: false }
   }
 
-  /** Several schedules have the same key if orders ignored the existing ones (`ignore_cache`). */
+  /** Returns the newest schedule with this key. Orders with `ignore_cache` can create several. */
   async #findByKey(crawlKey: string): Promise<Schedule | null> {
     const { schedules } = await this.#parts.store.pageSchedules({ crawlKey }, { after: null, limit: SAME_KEY_MAX })
     const newest = schedules.reduce<StoredSchedule | null>(
@@ -269,7 +269,7 @@ export class CrawlCommands {
     return newest === null ? null : this.#parts.scheduleReads.get(newest.id)
   }
 
-  /** Returns null if the id belongs to no such job. Rejects with SCHEDULE_NOT_FOUND for an invalid id. */
+  /** Returns null if there is no single order with this id. Rejects with SCHEDULE_NOT_FOUND for an invalid id. */
   async #single(id: OrderId): Promise<StoredJob | null> {
     if (!JOB_ID_PATTERN.test(id)) throw noCrawl(id)
     const job = await this.#parts.store.getJob(id)

@@ -106,7 +106,7 @@ export function timingOf(
 }
 
 /**
- * If the order got a new start time, the interval starts then. Otherwise, an existing interval keeps its anchor, and a
+ * If the order gets a new start time, the interval starts then. Otherwise, an existing interval keeps its anchor, and a
  * new interval first fires after one whole interval.
  */
 function changedTiming(

@@ -22,8 +22,8 @@ export interface ExternalJobsParts {
 }
 
 /**
- * Signals an external job, or removes it from the node's queue. A job of ours that was given up but is still on the
- * node counts as external. Rejects with JOB_IS_OURS or NODE_….
+ * Signals an external job, or removes it from the node's queue. A job of ours that we gave up on counts as external
+ * while it is still on the node. Rejects with JOB_IS_OURS or NODE_….
  */
 export async function cancelExternal(
   node: FleetNode,

@@ -31,7 +31,7 @@ export class JobCommands {
   }
 
   /**
-   * Queues one job per spider, all or none. A repeated order with the same dedupe key returns the existing job.
+   * Queues one job per spider, all or none. A repeated request with the same dedupe key returns the existing job.
    * Rejects like `prepareJobs`, and with JOB_NOT_FOUND if a dependency does not exist.
    */
   async run(input: RunInput, origin: Origin): Promise<Job[]> {
@@ -57,9 +57,7 @@ export class JobCommands {
     return { ids, deduplicated: jobs.reduce((count, { id }, index) => count + Number(id !== ids[index]), 0) }
   }
 
-  /**
-   * Replaces the order of a queued job that never ran. The id stays. Rejects like `run`, and with CHANGED_MEANWHILE.
-   */
+  /** Replaces a queued job that never ran, but keeps its id. Rejects like `run`, and with CHANGED_MEANWHILE. */
   async reorderAs(id: JobId, { spiders, ...rest }: RunInput, origin: Origin): Promise<void> {
     const { ids } = await this.#enqueue([{ ...rest, spider: spiders[0]! }], origin, ([job]) =>
       this.#parts.store.changeQueued({
@@ -165,7 +163,7 @@ export class JobCommands {
     return this.#changed(await this.#parts.store.reorder(moved, to, this.#entry(message)))
   }
 
-  /** Throws ROLE_REQUIRED if a job would move before a job of a higher priority, which it would then get. */
+  /** Throws ROLE_REQUIRED if a job would move before a job with a higher priority and thereby get that priority. */
   async #refuseHigherPlace(moved: readonly JobId[], before: JobId): Promise<void> {
     if (actorMayGoFirst()) return
     const jobs = await this.#parts.store.getJobs([...moved, before])
@@ -184,7 +182,7 @@ export class JobCommands {
     return this.#changed(await store.placeQueued(ids, { nodeId, tags }, entry))
   }
 
-  /** Gives up live jobs whose node does not respond, and queues them again. Returns these jobs. */
+  /** Gives up on live jobs whose node does not respond, and queues them again. Returns these jobs. */
   async runElsewhere(ids: JobId[]): Promise<string[]> {
     return this.#parts.dispatch.runElsewhere(ids)
   }

@@ -32,7 +32,7 @@ function defaultNameOf({ kubernetes }: Pick<NodeAddress, 'kubernetes'>, url: str
   return namespace ?? shortNameOf(url)
 }
 
-/** Makes names of nodes unique: `eu-1`, `eu-1-2`, `eu-1-3` … */
+/** Makes node names unique: `eu-1`, `eu-1-2`, `eu-1-3` … */
 class TakenNames {
   readonly #taken: Set<string>
   /** The last number per name. Without it, adding thousands of nodes with the same name would be slow. */
@@ -313,7 +313,7 @@ export class NodeCommands {
     })
   }
 
-  /** `of` is the node that has the address or is about to get it. Not a duplicate of itself. */
+  /** `of`: the node that has the address or is about to get it. It is not a duplicate of itself. */
   #refuseDuplicate(url: string, of?: NodeId): void {
     const duplicate = this.findByUrl(url)?.stored
     if (duplicate === undefined || duplicate.id === of) return
@@ -439,8 +439,8 @@ export class NodeCommands {
   }
 
   /**
-   * Throws NODE_BUSY if it is unknown whether jobs reached the node. At a new address they would look absent and run
-   * again.
+   * Throws NODE_BUSY if it is unknown whether jobs reached the node. At a new address, such jobs would look absent and
+   * run again.
    */
   #refuseUnresolved({ stored }: FleetNode): void {
     const unresolved = this.#parts.live
@@ -453,7 +453,7 @@ export class NodeCommands {
   }
 
   /**
-   * Keeps omitted fields, but keeps the client certificate and its key only if the node does not move to another
+   * Keeps omitted fields, except that the client certificate and its key are dropped if the node moves to another
    * machine.
    */
   async #connectionOf(

@@ -59,7 +59,7 @@ export interface PrepareJobsParts {
 }
 
 /**
- * Validates a whole order and builds its jobs. Writes nothing. Rejects with PROJECT_NOT_FOUND, VERSION_NOT_FOUND,
+ * Validates a whole request and builds its jobs. Writes nothing. Rejects with PROJECT_NOT_FOUND, VERSION_NOT_FOUND,
  * SPIDER_NOT_FOUND, NODE_NOT_FOUND, ARGUMENT_RESERVED, REQUEST_TOO_LARGE (arguments of all items together) or BAD_INPUT
  * (secrets, limits, times, dependencies).
  */
@@ -154,7 +154,7 @@ export async function prepareJobs(
   }
 }
 
-/** Applies the defaults of project and spider, with plain secrets, as if the client had sent them. */
+/** Applies the project and spider defaults, with decrypted secrets, as if the client had sent them. */
 async function startFromDefaults(
   items: readonly RunItem[],
   { projects, secretBox }: PrepareJobsParts,
@@ -283,7 +283,7 @@ export function checkNames(values: object | undefined, what: 'settings' | 'argum
 const shortened = (name: string) => (name.length > 60 ? `${name.slice(0, 60)}…` : name)
 
 /**
- * Throws like checkNames, and ARGUMENT_RESERVED. Accepts from Scrapyd clients the names that Scrapyd silently drops.
+ * Throws ARGUMENT_RESERVED, and like checkNames. Accepts from Scrapyd clients the names that Scrapyd silently drops.
  */
 export function checkArguments(args: object | undefined, source?: Job['source']): void {
   checkNames(args, 'arguments')

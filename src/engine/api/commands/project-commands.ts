@@ -39,7 +39,7 @@ export interface ProjectCommandsParts {
   secretBox: Pick<SecretBox, 'seal'>
   clock: Clock
   wakeDispatcher: () => void
-  /** For projects that deploy to all nodes immediately. */
+  /** Starts sending the eggs of projects that deploy to all nodes immediately. */
   spreadAtOnce: () => void
   onUploaded: (version: StoredVersion) => void
   logger: Logger
@@ -126,7 +126,7 @@ export class ProjectCommands {
     return this.#describe(project)
   }
 
-  /** Rejects like `configure`, but does not check nodes and the secrets of defaults. */
+  /** Rejects like `configure`, but does not check nodes or the secrets in defaults. */
   async check(settings: CheckedSettings): Promise<void> {
     const problem = problemOfLimits(settings.limits)
     if (problem !== null) throw new ScrapdeckError('BAD_INPUT', problem)

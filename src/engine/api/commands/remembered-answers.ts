@@ -25,7 +25,7 @@ export interface KeyedRequest {
   scope: string
   key: string
   fingerprint: string
-  /** How long after its start a request with an unknown result can be performed again. 0: never. */
+  /** A request with an unknown result can be performed again until this long after its start. 0: never. */
   repeatableForMs: number
 }
 

@@ -106,8 +106,8 @@ export class ScheduleCommands {
   }
 
   /**
-   * Masked secret values keep their stored value. Rejects like create, with SCHEDULE_NOT_FOUND, and with
-   * CHANGED_MEANWHILE if `revision` is not current.
+   * Keeps the stored values of masked secrets. Rejects like create, with SCHEDULE_NOT_FOUND, and with CHANGED_MEANWHILE
+   * if `revision` is not current.
    */
   async update(id: ScheduleId, given: ScheduleSettings, revision?: number, crawl?: CrawlOrigin): Promise<Schedule> {
     const settings = await this.#check(given, crawl)
@@ -301,8 +301,8 @@ function nameTaken(name: string, namesakes: readonly StoredSchedule[]): Scrapdec
 const projectsOf = ({ settings }: StoredSchedule): ProjectName[] => projectsOfTemplates(settings.jobs)
 
 /**
- * The template that provides the masked secrets: the one for the same spiders, otherwise the one at the same index.
- * It must belong to the same project, because a user with rights in another project must not get its secrets.
+ * Returns the template that provides the masked secrets: the template for the same spiders, otherwise the one at the
+ * same index. The projects must match, because users of other projects must not get the secrets.
  */
 function templateBefore(template: RunTemplate, index: number, before: ScheduleSettings | null): RunTemplate | null {
   const isSame = (other: RunTemplate) =>

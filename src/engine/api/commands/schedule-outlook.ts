@@ -37,9 +37,9 @@ interface Bounds {
 }
 
 /**
- * Returns the fire times from `fromMs` to before `untilMs`, in order, at most `limit`. The streams are merged, so a
- * schedule that fires every second cannot hide others. `more`: whether there are further fire times, or finding
- * them takes too long.
+ * Returns the fire times from `fromMs` up to but excluding `untilMs`, in order, at most `limit`. The streams are
+ * merged, so a schedule that fires every second cannot hide others. `more`: whether there are further fire times, or
+ * finding them takes too long.
  */
 export async function upcomingMoments(
   schedules: readonly Upcoming[],

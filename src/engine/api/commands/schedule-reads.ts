@@ -29,7 +29,7 @@ const Cursor = z.tuple([z.string(), ScheduleId])
 const RECENT_FIRINGS = 30
 /** The maximum number of firings per page. Reading and sending more would block other work. */
 const FIRINGS_A_PAGE = 3_000
-/** The maximum size of a page. An order can contain megabytes of URLs, and a firing 10,000 jobs. */
+/** The maximum size of a page. A crawl order can contain megabytes of URLs, and a firing 10,000 jobs. */
 const PAGE_MAX_BYTES = 4_000_000
 const DESCRIBED_AT_ONCE = 25
 /** The maximum span of a query. A month view of full weeks needs slightly less. */
@@ -104,7 +104,7 @@ export class ScheduleReads {
     return { slots: this.#parts.slots(), minutes }
   }
 
-  /** Newest first. */
+  /** Lists firings, newest first. */
   async firings(
     filter: OnlyProjects & { scheduleId?: ScheduleId; state?: Firing['state'][]; before?: number; limit: number }
   ) {
@@ -164,7 +164,7 @@ export class ScheduleReads {
   }
 }
 
-/** A cursor of name and id stays valid when the schedule changes. */
+/** A cursor made of name and id stays valid when the schedule changes. */
 function placeOf({ id, settings }: StoredSchedule): { name: string; id: ScheduleId } {
   return { name: settings.name, id }
 }

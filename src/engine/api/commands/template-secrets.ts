@@ -7,7 +7,7 @@ import { asSealedText, type SecretBox } from '../../runtime/secret-box.ts'
 type TemplateValues = Pick<RunTemplate, 'settings' | 'args' | 'secretNames'> &
   Partial<Pick<RunTemplate, 'argSets' | 'matrix'>> & { env?: Record<string, string> }
 
-/** Masked values get the values of `before`. If there is no earlier value, the mask stays. */
+/** Replaces masked values with the values in `before`. If there is no earlier value, the mask stays. */
 export function fillMasked<T extends TemplateValues>(template: T, before: TemplateValues | undefined): T {
   const known = valuesByPlace(before)
   return withSecrets(template, (value, where) => (value === SECRET_MASK ? (known.get(where) ?? value) : value))
@@ -46,7 +46,7 @@ export function checkSecretNames(names: readonly string[], isGiven: (name: strin
   throw new ScrapdeckError('BAD_INPUT', sentence('api.secret_name_unknown', { stranger }))
 }
 
-/** Decrypts the secrets. Rejects if they were encrypted with another key. */
+/** Decrypts the secrets. Rejects if they were encrypted with a different key. */
 export async function openTemplate<T extends TemplateValues>(
   template: T,
   secretBox: Pick<SecretBox, 'open'>

@@ -50,7 +50,7 @@ const APPLY = {
         kind === 'pulling'
           ? (await nodes.addPulling({ ...wanted, id: idOfPulling(wanted.url)! })).node
           : await nodes.add({ ...wanted, scrapydVersion: null })
-      // The add command numbers a name that is taken, but the name in the file must stay.
+      // The add command appends a number to a name that is taken, but the node must keep the name in the file.
       if (added.stored.name !== item.name) await nodes.update(added.stored.id, { name: item.name })
       return mode === 'active' ? added : nodes.setMode(added.stored.id, mode)
     }
@@ -118,7 +118,7 @@ const APPLY = {
     if (item === null) return alerts.removeRule(id!)
     const settings = alertFromFile(item, await readAlertNames(parts))
     const revision = alerts.rules().find((rule) => rule.id === id)?.revision
-    // A rule that was removed since the plan is created again.
+    // A rule that was removed after planning is created again.
     return revision === undefined ? alerts.createRule(settings) : alerts.updateRule({ ...settings, id: id!, revision })
   },
 

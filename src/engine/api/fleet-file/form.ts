@@ -195,7 +195,7 @@ export const FleetForm = z.strictObject({
 })
 export type FleetForm = z.infer<typeof FleetForm>
 
-/** The parts of a file in the order of application, because later parts can refer to earlier ones. */
+/** The parts of a file in the order in which they are applied, because later parts can refer to earlier ones. */
 export const PARTS = {
   nodes: FileNode,
   discovery: FileSource,

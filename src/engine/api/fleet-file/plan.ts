@@ -58,8 +58,8 @@ export const NOUNS: Record<Part, FleetFileChange['noun']> = {
 }
 
 /**
- * Additions and changes in the order of PARTS, then removals in reverse order. Only `prune` removes anything, and only
- * from parts that the file contains.
+ * Plans additions and changes in the order of PARTS, then removals in reverse order. Only `prune` removes anything, and
+ * only from parts that the file contains.
  */
 export function planFleetFile(current: CurrentFleet, wanted: FleetForm, prune: boolean): Step[] {
   const made = PART_NAMES.flatMap((part) => planPart(part, current, wanted, prune))

@@ -104,7 +104,7 @@ export async function readFleet(parts: FleetReads): Promise<CurrentFleet> {
   }
 
   async function opened<T extends RunTemplate | JobDefaults>(template: T) {
-    // Secrets encrypted with another key cannot be read. A file that contains such a secret counts as a change.
+    // Secrets encrypted with a different key cannot be read. A file that contains such a secret counts as a change.
     const plain = await openTemplate(template, secretBox).catch(() => template)
     return templateOfFile(plain, (nodeId) => nameOf.get(nodeId) ?? nodeId)
   }

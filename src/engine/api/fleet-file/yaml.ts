@@ -7,7 +7,7 @@ import { problemOfTree } from '../../../shared/tree-bounds.ts'
 import { DEFAULTS_FIELDS, FleetForm, KEEP_FIELDS, type Part, PARTS, PART_NAMES, TEMPLATE_FIELDS } from './form.ts'
 import { withoutStop } from '../../../shared/texts/parts.ts'
 
-/** The maximum number of nested aliases. More are an attack. */
+/** The maximum number of nested aliases. A file with more is an attack. */
 const ALIASES_MAX = 1_000
 /** The limits of a file: deeper than any valid file, and larger than 4 MB of text can become without aliases. */
 const BOUNDS = { depth: 50, size: 10_000_000 }

@@ -24,8 +24,8 @@ export async function listFiles(directory: string): Promise<FoundFile[]> {
 }
 
 /**
- * Keeps the modification time, which pruning uses. Does not create a hard link, because a job that runs again under
- * its old id would write into the original. Returns false if a file of that name exists.
+ * Keeps the modification time, which pruning uses. Does not create a hard link, because a job that runs again under its
+ * old id would write into the original. Returns false if a file with that name exists.
  */
 export async function copyOnce(from: string, to: string): Promise<boolean> {
   if ((await lstat(to).catch(() => null)) !== null) return false

@@ -15,11 +15,12 @@ export type ImportSource = 'scrapydweb' | 'gerapy' | 'crontab'
 export interface ImportSchedulesOptions {
   from: ImportSource
   /**
-   * The path of the database or crontab, or of the folder that contains it. With `text` (from a pipe), only its name.
+   * The path of the database or crontab, or of the folder that contains it. If `text` is given (from a pipe), only a
+   * name.
    */
   path: string
   text?: string
-  /** The zone for schedules without one. null: the other program's own zone, or this machine's. */
+  /** The zone for schedules without one. null: the zone of the other program or of this machine. */
   zone: string | null
   anyNode?: boolean
   hasUsers?: boolean
@@ -95,7 +96,7 @@ interface CrontabOptions {
   zone: string
   /** Whether lines have a user name between the times and the command, as in /etc/crontab and /etc/cron.d. */
   hasUsers: boolean
-  /** The project of commands that name none (`scrapy crawl`). */
+  /** The project for commands that name none (`scrapy crawl`). */
   project: string | null
   anyNode: boolean
 }

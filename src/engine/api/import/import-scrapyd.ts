@@ -39,7 +39,7 @@ import { copyOnce, listFiles } from './copy-files.ts'
 import { parseScrapydTime, readPendingJob, projectsOfSharedQueue } from './pending-jobs.ts'
 
 export interface ImportOptions {
-  /** Directories of the Scrapyd. null: not on this disk. */
+  /** The Scrapyd's directories. null: not on this disk. */
   source: {
     eggs: string
     logs: string | null
@@ -363,8 +363,8 @@ async function importInto(
           skipIn(count, `the pending job in row ${row.id} of ${project}: ${pending}`)
           continue
         }
-        // Ascending ids keep the order of jobs of equal priority. Later imports recognize a job by the hash at the end
-        // of its id.
+        // Ascending ids keep the order of jobs with equal priority. Later imports recognize a job by the hash at the
+        // end of its id.
         const id = importedId(nowMs + jobs.length, ['pending', project, String(row.id), row.message])
         const namesakes = await store.findJobsByJobid(project, pending.jobid)
         if (namesakes.some((job) => markOf(job.id) === markOf(id))) {

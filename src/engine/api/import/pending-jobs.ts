@@ -10,8 +10,8 @@ const COLUMNS = ['project', 'spider', 'job', 'status', 'start_time', 'end_time']
 type Texts = [ProjectName, string, string, string, string, string]
 
 /**
- * Groups the jobs of a shared queue by project, as if each project had its own Scrapyd database. Running jobs ended
- * when Scrapyd stopped. The time is unknown, so `nowMs` counts as their end.
+ * Groups the jobs of a shared queue by project, as if each project had its own Scrapyd database. Jobs listed as running
+ * ended when Scrapyd stopped. That time is unknown, so `nowMs` counts as their end.
  */
 export function projectsOfSharedQueue(
   rows: readonly SharedQueueRow[],
@@ -54,7 +54,7 @@ type PendingJob = Pick<NewJob, 'spider' | 'jobid' | 'version' | 'settings' | 'ar
 
 /**
  * Reads one row of `spider_queue` (scrapyd-protocol.md, 6.1), or returns why it cannot be imported. Old Scrapyds and
- * other programs left lists and numbers where Scrapyd has text.
+ * other programs can leave lists and numbers where Scrapyd has text.
  */
 export function readPendingJob(row: ScrapydDatabase['pending'][number]): PendingJob | string {
   let message: unknown
@@ -113,8 +113,8 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * Reads `2026-11-21 01:02:03.004000` as local time of this machine, which wrote it. PostgreSQL's JSON has a T, and an
- * offset if the column has a zone. Returns null if the text is invalid.
+ * Reads `2026-11-21 01:02:03.004000` as the local time of this machine, which wrote it. PostgreSQL's JSON has a T, and
+ * an offset if the column has a zone. Returns null if the text is invalid.
  */
 export function parseScrapydTime(text: string): number | null {
   if (/^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/.test(text)) return Date.parse(text) || null

@@ -21,9 +21,9 @@ const asSent = (input: unknown): unknown =>
     : input
 
 /**
- * On every transport, each operation first refuses callers without the rights that its metadata names: the permission
- * before the input is validated, the subjects of the input after that. This is the only place that checks the rights of
- * the contract's operations, and that writes operations and refusals to the audit log.
+ * On every transport, each operation refuses callers without the rights that its metadata names. The permission is
+ * checked before the input is validated; the things that the input names are checked afterwards. Only this code checks
+ * the rights of the contract's operations, and writes operations and refusals to the audit log.
  */
 export const implementWithRights = (reads: SubjectReads, audit: Pick<Audit, 'perform' | 'refuse'>) =>
   // With -1, the first middleware runs before the validation (https://orpc.dev/docs/advanced/validation).

@@ -7,7 +7,7 @@ export interface SessionsOfCaller {
   list(): Session[]
   /** Returns false if there is no such session that the caller may see. */
   end(id: string): Promise<boolean>
-  /** Whether the session of this request is still open when called. true if the request has no session. */
+  /** Whether the session of this request is still open. true if the request has no session. */
   ownIsOpen: () => boolean
   /** Rejects with UNAUTHORIZED if the session of this request has ended. */
   endOthers(): Promise<void>
@@ -15,7 +15,7 @@ export interface SessionsOfCaller {
 
 export interface RouterContext {
   principal: Principal
-  /** Recorded with the job: the app's own UI, or a program. */
+  /** The app's UI, or a program. Recorded with the job. */
   source: 'ui' | 'api'
   /** For the audit log. Absent if the request is from this process. */
   origin?: RequestOrigin
@@ -27,6 +27,6 @@ export interface RouterContext {
   sessions?: SessionsOfCaller
   /** Where the caller's browser shows this Scrapdeck. Absent if there is no HTTP server. */
   site?: PasskeySite | NoPasskeySite
-  /** Whether a page with a logged-in user sent the request, and not a program. */
+  /** Whether a page with a logged-in user, not a program, sent the request. */
   isFromPage?: boolean
 }

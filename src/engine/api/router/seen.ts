@@ -151,7 +151,7 @@ async function nameable(
   return shown
 }
 
-/** Removes the ids of hidden jobs that the visible jobs wait or waited for. */
+/** Removes the ids of hidden jobs for which the visible jobs wait or waited. */
 export async function seenJobs<One extends Job>(jobs: One[], seen: Seen, reads: JobReads): Promise<One[]> {
   if (seen === null) return jobs
   const messages = jobs.map((job) => ({
@@ -206,8 +206,8 @@ export async function seenTimeline(timeline: Transition[], seen: Seen, reads: Jo
 type ScheduleReads = JobReads & { store: Pick<ScheduleReader, 'getSchedules'> }
 
 /**
- * Finds the runs that the caller may see. Runs from before a schedule moved to its current projects are visible only if
- * all their jobs are.
+ * Finds the runs that the caller may see. A run from before the schedule moved to its current projects is visible only
+ * if all its jobs are visible.
  */
 async function seenPast(
   ids: Iterable<ScheduleId>,
@@ -259,7 +259,7 @@ export async function seenSchedule(schedule: Schedule, seen: Seen, reads: Schedu
   return (await seenSchedules([schedule], seen, reads))[0]!
 }
 
-/** Removes the ids of hidden jobs. They ended before the chain was changed to watch a visible project. */
+/** Removes the ids of hidden jobs. Such jobs ended before the chain was changed to watch a visible project. */
 export async function seenChains(chains: Chain[], seen: Seen, reads: JobReads): Promise<Chain[]> {
   if (seen === null) return chains
   const all = chains.filter((chain) => projectsOfChain(chain).every((project) => seen.has(project)))

@@ -32,13 +32,13 @@ interface Finished {
   ofProject: Map<string, ScrapydJobs['finished']>
 }
 
-/** Store reads are cached until the store changes, so polling needs no query. */
+/** Caches store reads until the store changes, so polling needs no query. */
 export class ScrapydJobLists {
   readonly #store: JobReader & AttemptReader & ChangeNotifier
   readonly #files: Pick<ScrapydFiles, 'hasLocal'>
   readonly #clock: Clock
   readonly #position: StorePosition
-  /** Cleared on every change of the store. */
+  /** Cleared on every store change. */
   readonly #kept = new Map<string, Promise<unknown>>()
   readonly #figures = { hits: 0, misses: 0 }
   #keptAt = 0
@@ -82,7 +82,7 @@ export class ScrapydJobLists {
     const kept = this.#answers.get(project)
     if (kept?.live === live && kept.finished === finished) return kept.jobs
     const jobs = await this.#select(project, live, finished)
-    // Not cached while jobs are running on this machine, because their log files can appear at any time.
+    // Lists with jobs running on this machine are not cached, because their log files can appear at any time.
     if (jobs.running.length === 0 || jobs.isOfStore) this.#answers.set(project, { live, finished, jobs })
     return jobs
   }
@@ -207,7 +207,7 @@ export class ScrapydJobLists {
     return { seenAtMs, isOfStore, jobs, ofProject: new Map() }
   }
 
-  /** Only the node of a remote run knows whether there are items that are not archived. */
+  /** For a remote run, only its node knows whether there are items that are not archived. */
   async #describeRun(
     job: Pick<StoredJob, 'id' | 'jobid' | 'project' | 'spider'>,
     run: Run | null

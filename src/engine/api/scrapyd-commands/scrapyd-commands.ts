@@ -71,7 +71,7 @@ export class ScrapydCommands {
 
   /**
    * Replaces even a version in use. Does not keep an invalid egg, but keeps one whose spiders cannot be listed
-   * (SPIDERS_UNKNOWN). `pinned` is the pinned version, if another one: jobs without a version run it instead.
+   * (SPIDERS_UNKNOWN). `pinned`: the pinned version if it is a different one. Jobs without a version run it instead.
    */
   async addVersion(
     project: ProjectName,

@@ -30,7 +30,7 @@ const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', '
 const WEEKDAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun']
 const POSITIONS = ['1st', '2nd', '3rd', '4th', '5th', 'last']
 
-/** A feature of a trigger that our rules do not support. */
+/** A trigger feature that our rules do not support. */
 export class TriggerProblem extends Error {}
 
 export interface CronTrigger {

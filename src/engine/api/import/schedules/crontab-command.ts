@@ -13,8 +13,8 @@ export interface StartedSpider {
 type Pair = [name: string, value: string]
 
 /**
- * Commands that can precede the program. `values`: options that take the next word as value. `operands`: the number of
- * other words before the program.
+ * Commands that can precede the program. `values`: options that take the next word as their value. `operands`: the
+ * number of other words before the program.
  */
 const WRAPPERS = new Map<string, { values?: string[]; operands?: number }>([
   ...['nohup', 'chronic', 'cronic', 'setsid', 'sh', 'bash', 'dash', 'zsh'].map((name) => [name, {}] as const),
@@ -31,7 +31,7 @@ const WRAPPERS = new Map<string, { values?: string[]; operands?: number }>([
 /** `sh -c`, `bash -lc`, `flock FILE -c`, `su USER -c`: the next word is a command line. */
 const TAKES_LINE = /^(?:-[a-z]*c|--command)$/
 
-/** Throws if no command, or more than one, starts a spider, or if there is no equivalent. */
+/** Throws unless exactly one command starts a spider, or if Scrapdeck has no equivalent for that command. */
 export function readCommand(line: string, project: string | null, notes: string[]): StartedSpider {
   const commands = shellCommands(line).flatMap(unwrap)
   const started = commands.flatMap((words) => {
@@ -104,8 +104,8 @@ function readScheduleRequest(words: string[]): StartedSpider | null {
   }
   const base = address.replace(/\/schedule\.json.*$/s, '').replace(/^(https?:\/\/)?[^/@]*@/, '$1')
   const scheme = /^https?:/.test(base) ? '' : program === 'https' ? 'https://' : 'http://'
-  // A parameter in the body replaces the one in the query (scrapyd-protocol.md, 1). HTTPie takes `:6800` for this
-  // machine.
+  // A parameter in the body replaces the one in the query (scrapyd-protocol.md, 1). HTTPie reads `:6800` as a port of
+  // this machine.
   const inBody = new Set(pairs.map(([name]) => name))
   const all = [...pairs, ...query.filter(([name]) => !inBody.has(name))]
   return fromPairs(all, `${scheme}${base.replace(/^:/, 'localhost:').replace(/:$/, '')}/`)
@@ -156,8 +156,8 @@ function readScrapyCrawl(words: string[], project: string | null): StartedSpider
 }
 
 /**
- * The parameters that are not passed to the spider. Scrapdeck generates the jobid, and Scrapyd's priorities use
- * another scale.
+ * The parameters that are not passed to the spider. Scrapdeck generates the jobid, and Scrapyd's priorities use a
+ * different scale.
  */
 const OWN_PARAMETERS = new Set(['project', 'spider', '_version', 'setting', 'jobid', 'priority'])
 

@@ -84,7 +84,7 @@ function timingOf(trigger: string, given: Record<string, string>, zone: string, 
     const bounds = boundsOf(dates, null, zone)
     if (bounds === null) return null
     const startMs = given['start_date'] ? readLocalTime(given['start_date'], zone) : null
-    // Without a start, the interval counts from Gerapy's own start, so align it with the next run.
+    // Without a start, the interval counts from the time when Gerapy started, so align it with the next run.
     const fromMs = startMs ?? nextMs
     return { rules: [{ every, ...(fromMs === null ? {} : { from: textOfMoment(fromMs) }) }], ...bounds }
   }

@@ -88,8 +88,8 @@ function readArguments(json: string): { settings: Record<string, string>; args: 
 }
 
 /**
- * Returns the addresses of the chosen nodes. null: any node. `chosen` is like `[1, 3]`, positions in ScrapydWeb's
- * server list. The list is not stored, so the addresses come from past runs.
+ * Returns the addresses of the chosen nodes. null: any node. `chosen` contains positions in ScrapydWeb's server list,
+ * such as `[1, 3]`. That list is not stored, so the addresses come from past runs.
  */
 function nodesOf(chosen: string, nodes: ScrapydWebDatabases['nodes'], notes: string[]): (string | null)[] {
   const numbers = [...chosen.matchAll(/\d+/g)].map(([number]) => Number(number))
