@@ -113,7 +113,7 @@ export const SAFE_HEADERS = {
   // `default-src` does not apply to forms and base addresses.
   'content-security-policy': "default-src 'none'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
   'cross-origin-resource-policy': 'same-origin',
-  // A page that opened a page of ours must not control its window.
+  // A foreign page that opens one of our pages must not control the window of our page.
   'cross-origin-opener-policy': 'same-origin',
   // Almost all responses require authentication. Routes with cacheable responses override this.
   'cache-control': 'no-store'
@@ -205,7 +205,7 @@ export function createApp(options: AppOptions): App {
     if (waiting === undefined) done()
     else waiting.then(() => done(), done)
   })
-  // Receiving a body can take minutes, and its sender may have lost access in the meantime.
+  // Check access again, because a body can take minutes to arrive and its sender can lose access in the meantime.
   fastify.addHook('preHandler', (request, _reply, done) => {
     if (authenticator.isCurrent(request.caller)) done()
     else done(new ScrapdeckError('UNAUTHORIZED', sentence('server.session_ended'), ENDED))

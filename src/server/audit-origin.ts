@@ -13,7 +13,7 @@ import { isNodeRoute } from './nodes/node-endpoints.ts'
 export const REQUEST_ID_HEADER = 'x-request-id'
 
 /**
- * The start of all request ids of this process. Request ids are not secret, so they only need to be unique. Random
+ * The prefix of all request ids of this process. Request ids are not secret, so they only need to be unique. Random
  * bytes for each request would cost more than creating a job.
  */
 const OF_THIS_RUN = randomBytes(5).toString('hex')
@@ -59,7 +59,7 @@ const claimedNames = new WeakMap<IncomingMessage, string>()
 /** Remembers the user name that a proxy stated, so that the audit log contains the name if the request is rejected. */
 export const claimName = ({ raw }: FastifyRequest, name: string): void => void claimedNames.set(raw, name)
 
-/** Changes users for an identity provider or a proxy. Adds an audit entry only if something changes. */
+/** Changes users that an identity provider or a proxy vouches for. Adds an audit entry only if something changes. */
 export const recordVouching = <T>(
   audit: Pick<Audit, 'perform'>,
   request: FastifyRequest,

@@ -111,8 +111,8 @@ export function openConnections(options: {
 }
 
 /**
- * Returns the process's limit of open files. Connections can use only half of it, because files and connections to
- * nodes also need descriptors.
+ * Returns the process's open-file limit. Connections can use only half of it, because files and connections to nodes
+ * also need descriptors.
  */
 function openFilesLimit(): number {
   try {

@@ -180,7 +180,7 @@ export class ContractHandlers {
       logOutEverywhere: this.#options.logOutEverywhere,
       sessions: this.#options.sessionsOf(request),
       site: this.#options.siteOf(request),
-      // With neither a session nor credentials, the request comes from a page, and a proxy vouches for its user.
+      // A request with neither a session nor credentials comes from a page for whose user a proxy vouches.
       isFromPage: request.caller.kind === 'session' || request.headers.authorization === undefined
     }
   }
@@ -247,7 +247,7 @@ function createOnceInterceptor(engine: HandlersOptions['engine']): RootIntercept
     const body = await request.body()
     const path = `${url.pathname}${url.search}`
     const repeatableForMs = operation.repeatableForMs?.(body, engine) ?? 0
-    // The client that performs the request gets its result directly, because the result can be a stream or contain no
+    // If this request is performed, its result is returned directly, because the result can be a stream or contain no
     // response.
     const own: { result?: Awaited<ReturnType<typeof next>> } = {}
     const response = await answerOnce(
@@ -281,7 +281,7 @@ const pickPartsOfAnswer: RootInterceptor = async ({ request, context, prefix, ne
   return { ...result, response: { ...response, body: pickFields(response.body, wanted) } }
 }
 
-/** Outside the API, every order has a job_id. For a repeated order, this is the id of its schedule. */
+/** Outside the API, every order has a job_id. For a repeating order, this is the id of its schedule. */
 const useSchedulerNames: RootInterceptor = async ({ prefix, next }) => {
   const result = await next()
   const { response } = result

@@ -152,7 +152,7 @@ async function isSocket(path: string): Promise<boolean> {
   try {
     return (await lstat(path)).isSocket()
   } catch {
-    // If nothing is there, listening shows whether the socket can be created.
+    // If the path cannot be read, listening shows whether the socket can be created.
     return false
   }
 }

@@ -41,7 +41,7 @@ export interface LeaderProxyOptions {
 }
 
 /**
- * Forwards requests while another engine leads, except checks of this engine's own health. The leader authenticates the
+ * Forwards requests while another engine leads, except health checks of this engine. The leader authenticates the
  * client and charges its limits as if the request had arrived directly.
  */
 export function createLeaderProxy(options: LeaderProxyOptions): RequestHandler & { stop(): Promise<void> } {

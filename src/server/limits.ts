@@ -1,17 +1,17 @@
 /**
- * The maximum size of an upload: an egg of 200 MB plus the rest of the form. Also limits a percent-encoded egg as
- * sent.
+ * The maximum size of an upload: an egg of 200 MB plus the rest of the form. For a percent-encoded egg, the encoded
+ * size counts.
  */
 export const MAX_UPLOAD_BYTES = 210 * 1024 * 1024
 
 /**
  * The maximum size of a JSON request: several times the size of ten thousand job ids. Also limits forms, not counting
- * their egg.
+ * the egg.
  */
 export const MAX_TEXT_BYTES = 4 * 1024 * 1024
 
 /**
- * The maximum sizes of messages from a pulling node: of its lists, and of one part of a file
+ * The maximum sizes of what a pulling node sends: a message with lists, and one part of a file
  * (nodes/pulling/messages.ts).
  */
 export const NODE_MESSAGE_BYTES = 8 * 1024 * 1024

@@ -23,7 +23,7 @@ export interface ListenOptions extends Omit<AppOptions, 'engine' | 'port' | 'clo
   engine: AppOptions['engine'] & Pick<Engine, 'setAddress' | 'setCertificate'>
   /** Sockets that are already open and stay open after a stop. If absent, the service opens and closes its own. */
   front?: Front & { connections: Connections }
-  /** The public address where the service uses plain HTTP, which the engine reports as a problem. */
+  /** The public address, if the service uses plain HTTP there. The engine reports this as a problem. */
   plainHttpOn?: string | null
   clock?: Clock
 }

@@ -144,7 +144,7 @@ export class LoginEndpoints {
     const user = userId!
     let app: HalfLogin['app'] = null
     if (next === 'setUp') {
-      // Otherwise, a thief who knows only the password could set up a second factor.
+      // Require the passkey. Otherwise, a thief who knows only the password could set up a second factor.
       if (secondFactors.hasPasskey(user)) {
         const problem = 'This Scrapdeck asks everybody for a second factor: log in with your passkey.'
         return this.sendPage(request, reply, { status: 403, problem })

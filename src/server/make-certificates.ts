@@ -18,7 +18,7 @@ interface Made {
   key: string
 }
 
-/** Creates an authority that can sign only certificates of servers, and no further authorities. */
+/** Creates an authority that can sign only server certificates, not further authorities. */
 export async function createAuthority({ machine, ...times }: Times & { machine: string }): Promise<Made> {
   const keys = await createKeys()
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({

@@ -28,7 +28,7 @@ img { max-width: 100%; border: 1px solid var(--line); border-radius: 6px }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px }
 `
 
-/** Sends one of our own pages. `policy` says what it may load. Escapes only the title. */
+/** Sends one of our own pages. `policy` says what the page can load. Escapes only the title. */
 export function sendHtml(
   reply: FastifyReply,
   page: { title: string; styles: string[]; scripts?: string[]; body: string; policy: string }

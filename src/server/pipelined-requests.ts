@@ -19,7 +19,7 @@ interface Connection {
 export class PipelinedRequests {
   readonly #handle: RequestListener
   readonly #connections = new WeakMap<Socket, Connection>()
-  /** HTTP/2 requests that arrived in the same turn of the event loop as an earlier one. */
+  /** HTTP/2 requests that arrived in the same turn of the event loop as an earlier request. */
   readonly #starting = new WeakMap<Socket, { request: IncomingMessage; response: ServerResponse }[]>()
 
   constructor(handle: RequestListener) {
@@ -74,7 +74,7 @@ export class PipelinedRequests {
   }
 
   #beginNext(connection: Connection, socket: Socket): void {
-    // The last response closed the connection, so no other can be sent.
+    // The last response closed the connection, so no other response can be sent.
     if (socket.destroyed || socket.writableEnded) {
       connection.waiting = []
       return

@@ -15,7 +15,7 @@ interface Watch {
   label: string
   /** Initial values of a new rule, which then needs only a scope and a channel. */
   usual: { threshold: number; forSeconds: number; severity: 'info' | 'warning' | 'critical' }
-  /** What to do about the alert, with the names of buttons in the app; null: the text of each alert says it. */
+  /** What to do about the alert, with the names of buttons in the app; null: each alert's text says what to do. */
   mend: string | null
 }
 

@@ -157,7 +157,7 @@ function writeText(text: string, budget: Writing['budget']): string {
   return JSON.stringify(isLong ? `${shown}… (${text.length} characters)` : shown)
 }
 
-/** Removes user name, password, query, and long parts of the path. */
+/** Removes the user name, the password, the query, and long parts of the path. */
 function maskUrl(text: string): string {
   if (!text.includes('://')) return maskCredentials(text)
   return maskCredentials(text).replace(

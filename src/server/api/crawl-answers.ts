@@ -13,7 +13,7 @@ interface OrderFields {
 }
 
 /**
- * Converts a response to the format of the scheduler that Scrapdeck replaces. The `job_id` of a repeated order is the
+ * Converts a response to the format of the scheduler that Scrapdeck replaces. The `job_id` of a repeating order is the
  * id of its schedule.
  */
 export function inSchedulerFormat(body: unknown): unknown {
@@ -45,7 +45,7 @@ const NOTHING_YET = {
 
 const iso = (atMs: number | null): string | null => (atMs === null ? null : new Date(atMs).toISOString())
 
-/** Returns the progress of a job. For a repeated order, returns the progress of its newest job. */
+/** Returns the progress of the job with this id, or of the newest job of the schedule with this id. */
 export async function progressOf(client: ApiClient, id: string): Promise<ReturnType<typeof describe>> {
   const detail = await jobOf(client, id)
   if (detail !== null) return describe(detail)
@@ -62,10 +62,7 @@ export const SCHEDULER_EVENTS: LogEvents = {
   }
 }
 
-/**
- * Finds a job by its id, or the newest job of a repeated order by the id of the order. Waits for a job if the order has
- * none yet.
- */
+/** Finds the job with this id, or the newest job of the schedule with this id. Waits if the schedule has no job yet. */
 export const findEither: FindJob = async (client, id, clock) => {
   if ((await jobOf(client, id)) !== null) return findJob(client, id, clock)
   await requireSchedule(client, id)
@@ -73,8 +70,8 @@ export const findEither: FindJob = async (client, id, clock) => {
 }
 
 /**
- * Returns null if there is no such job. Rejects with JOB_NOT_FOUND if the id has another format, such as an id of the
- * scheduler that Scrapdeck replaced.
+ * Returns null if there is no such job. Rejects with JOB_NOT_FOUND if the id is not in the format of job ids, such as
+ * an id of the scheduler that Scrapdeck replaces.
  */
 async function jobOf(client: ApiClient, id: string): Promise<JobDetail | null> {
   if (!JOB_ID_PATTERN.test(id)) throw noJob(id)

@@ -3,8 +3,8 @@ import { BY_OPERATION } from '../auth/route-permissions.ts'
 import type { HandlerOf } from '../contract-handlers.ts'
 
 /**
- * Crawl orders outside the API, with the paths and names of a scheduler service that Scrapdeck replaces (docs/api.md).
- * Orders have the API's format. The status and log of a job use other names (crawl-answers.ts).
+ * Endpoints for crawl orders outside the API, with the paths and names of the scheduler service that Scrapdeck replaces
+ * (docs/api.md). Orders use the API's format. A job's status and log use other names (crawl-answers.ts).
  */
 export function crawlEndpoints(app: FastifyInstance, handlerOf: HandlerOf): void {
   const serveOrder = handlerOf('serveCrawl')

@@ -85,7 +85,7 @@ const WRITE_CHARACTERS = 32_768
 export const END_ID = 'end'
 
 export interface Place {
-  /** null for the newest attempt or, if there is none yet, for the first one. */
+  /** null: the newest attempt, or the first if the job has none yet. */
   attemptNumber: AttemptNumber | null
   offset: number
 }

@@ -20,7 +20,7 @@ import {
 import { readLongLists } from './long-lists.ts'
 import { checkParts } from './unknown-parts.ts'
 
-/** The maximum total size of the responses to a batch, as JSON. Several copies of the JSON are in memory. */
+/** The maximum total size of a batch's responses as JSON, of which several copies are in memory at once. */
 const BATCH_ANSWER_BYTES = 12 * 1024 * 1024
 const CALLS_AT_ONCE = 8
 
@@ -40,7 +40,7 @@ export class AnswerBudget {
   /** Starts or rejects the call. Resolves when the next call can start. Rejects if an earlier call failed. */
   async spend(mostBytes: number, call: { perform: () => Promise<number>; refuse: () => void }): Promise<void> {
     const fits = () => this.#takenBytes + mostBytes <= this.#limitBytes
-    // Wait for running calls, because their responses may be smaller than the reserved room.
+    // Wait for running calls, because their responses can be smaller than their reserved room.
     while (this.#running.size >= CALLS_AT_ONCE || (!fits() && this.#running.size > 0)) {
       await Promise.race(this.#running)
     }

@@ -39,8 +39,7 @@ export function longListsOf({ procedure, input }: Call): LongList[] {
   const { inputSchema: whole } = procedure['~orpc']
   return Object.entries(input).flatMap(([name, items]) => {
     if (!Array.isArray(items) || items.length <= LONG_LIST_ITEMS) return []
-    // If the schema checks the input as a whole, this check needs the lists, so the lists cannot be validated
-    // separately.
+    // A check of the whole input needs the lists, so they cannot be validated separately.
     if (!(whole instanceof z.ZodObject) || whole.def.checks?.length || !Object.hasOwn(whole.shape, name)) return []
     const schema: unknown = whole.shape[name]
     return schema instanceof z.ZodArray ? [{ name, items, schema: schema as LongList['schema'] }] : []

@@ -151,7 +151,7 @@ export const findJob: FindJob = async (client, id) => {
 /** A schedule without a job is checked again when its first job is due, but within these bounds. */
 const CHECK_AFTER_MS = { min: 1_000, max: 15_000 }
 
-/** Returns the newest job of a schedule, or waits for its first. */
+/** Returns the newest job of a schedule. If there is none yet, waits for the first. */
 export const findJobOfSchedule: FindJob = async (client, id, clock) => {
   await client.schedules.get({ id })
   return async (gone) => {

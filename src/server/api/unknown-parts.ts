@@ -51,8 +51,8 @@ const LONGEST_NAME = 100
 
 /**
  * Rejects with BAD_INPUT if the input has an unknown property, so that a typo is not silently ignored. Call this before
- * the operation runs. The schemas themselves allow unknown properties, because they also parse stored data of other
- * versions and requests from older UI pages. Maps with free names, such as arguments, accept any name.
+ * the operation runs. The schemas themselves allow unknown properties, because they also parse requests from older UI
+ * pages and data stored by other versions. Maps with free names, such as arguments, accept any name.
  */
 export async function checkParts({ procedure, operation, input }: Asked): Promise<void> {
   const root = shapeOf(procedure)
@@ -140,8 +140,7 @@ interface Unknown {
   path: string[]
   known: string[]
   /**
-   * Whether the value is a list where an object is expected. If so, the indexes of the list would be reported as
-   * unknown names.
+   * Whether the value is a list where an object is expected. The list's indexes must not be reported as unknown names.
    */
   isList?: boolean
 }

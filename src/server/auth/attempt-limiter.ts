@@ -40,7 +40,7 @@ export class AttemptLimiter {
     return isBlocked
   }
 
-  /** Counts an attempt on this engine before its outcome is known. Returns true if it blocks the client. */
+  /** Counts an attempt on this engine before its outcome is known. Returns true if the attempt blocks the client. */
   begin(client: string): boolean {
     return this.#addHere(client)
   }

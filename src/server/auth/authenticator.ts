@@ -275,7 +275,7 @@ export class Authenticator {
     return principal === null || this.#access.isCurrent(kind === 'session' ? this.#asCounted(id, principal) : principal)
   }
 
-  /** A session that ended all other sessions of its user counts from that moment, even for its requests in progress. */
+  /** Raises `sinceMs` to when this session ended its user's other sessions, even for requests in progress. */
   #asCounted(id: string, principal: Principal): Principal {
     const session = this.#own.get(id)
     return session === null ? principal : { ...principal, sinceMs: Math.max(principal.sinceMs, countedFrom(session)) }
@@ -397,7 +397,7 @@ export class Authenticator {
     if (caller.principal?.tokenId != null && !this.#checksExpiry) this.#checkExpiry()
   }
 
-  /** Polls while responses to requests with a token are open, because there is no event when a token expires. */
+  /** Polls while there are open responses to requests with a token, because no event reports an expired token. */
   #checkExpiry(): void {
     this.#checksExpiry = true
     this.#timers.set(EXPIRY_CHECK_MS, () => {
@@ -469,7 +469,7 @@ function browserOf(request: FastifyRequest): Browser {
 }
 
 /**
- * The caller's id for requests with their own credentials. Contains the user's id, because another user can get the
+ * The id of a caller that sends credentials with each request. Contains the user's id, because another user can get the
  * same name later.
  */
 function idOf({ tokenId, userId, name }: Principal): string {

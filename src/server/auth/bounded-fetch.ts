@@ -3,8 +3,8 @@ import type { Clock } from '../../engine/runtime/clock.ts'
 import { PLAIN_BODIES, requirePlainBody } from '../../engine/runtime/plain-bodies.ts'
 
 /**
- * The maximum size of a response. Discovery documents, keys and tokens take a few kilobytes, and up to a hundred for a
- * user with many groups.
+ * The maximum size of a response. Discovery documents, keys and tokens take a few kilobytes, or up to a hundred
+ * kilobytes for a user with many groups.
  */
 const MAX_BYTES = 1024 * 1024
 const MAX_WAIT_MS = 10_000

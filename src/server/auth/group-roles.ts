@@ -7,7 +7,7 @@ const GROUPS_MAX = 2_000
 const GROUP_LENGTH_MAX = 1_000
 
 /**
- * Combines the roles of these groups in all projects, single projects and node groups. Returns null if there are none.
+ * Combines the groups' roles in all projects, single projects and node groups. Returns null if the groups have none.
  */
 export function rightsIn(groups: readonly string[], roles: GroupRoles): GroupRights | null {
   const having = groups.flatMap((group) => roles.get(group) ?? [])

@@ -14,7 +14,7 @@ const ALGORITHMS = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 ]
-/** The issuer's keys are fetched again for a token with an unknown key, but only once in this time for all senders. */
+/** For a token with an unknown key, the issuer's keys are fetched again, but only once in this time for all clients. */
 const KEYS_COOLDOWN_MS = 60_000
 const KEYS_MAX_AGE_MS = 10 * 60_000
 const CLOCK_TOLERANCE_SECONDS = 5

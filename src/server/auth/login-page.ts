@@ -96,8 +96,8 @@ ${problemText(problem)}${codeForm(step, 'Log in')}
 }
 
 /**
- * The page to set up the authenticator app. Shown after the password if every user needs a second factor and this user
- * has none.
+ * The page for setting up the authenticator app. Shown after the password if every user needs a second factor and this
+ * user has none.
  */
 export function setUpPage({
   problem,
@@ -117,7 +117,7 @@ ${problemText(problem)}${codeForm(step, 'Turn on and log in')}
   return smallPage({ title: 'Set up an authenticator app', body })
 }
 
-/** Shown once, after the app is set up and the user is logged in. As on the login page, the form keeps the fragment. */
+/** Shown once, after authenticator setup and login. As on the login page, the form keeps the fragment. */
 export function recoveryCodesPage(codes: readonly string[]): string {
   const body = `<h1>Save your recovery codes</h1>
 <p>If you lose your phone, each of these codes works once in place of a code from the app. They are not shown again.</p>

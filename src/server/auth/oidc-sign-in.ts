@@ -56,7 +56,7 @@ export class OidcSignIn {
   readonly #clock: Clock
   readonly #logger: Logger
   readonly #pending: PendingLogins<Begun>
-  /** Keyed by session id, and lost at a restart. A logout at the provider then ends all of the user's sessions. */
+  /** Keyed by session id. Empty after a restart, so that a logout at the provider ends all of the user's sessions. */
   readonly #providerSessions = new BoundedMap<string, ProviderSession>(PROVIDER_SESSIONS_MAX)
   #client: Promise<OidcClient> | null = null
   #logoutTokens: Promise<JwtVerifier> | null = null
@@ -117,9 +117,9 @@ export class OidcSignIn {
   }
 
   /**
-   * Handles a logout that the provider reports. Returns the sessions in the report, or ends all sessions of the user.
-   * Rejects with SIGN_IN_UNAVAILABLE, or with BAD_INPUT if the report is not signed by the provider or not meant for
-   * this client.
+   * Handles a logout that the provider reports. Returns the reported sessions or, if none is known, ends all sessions
+   * of the user. Rejects with SIGN_IN_UNAVAILABLE, or with BAD_INPUT if the report is not signed by the provider or not
+   * meant for this client.
    */
   async endByProvider(logoutToken: string): Promise<string[]> {
     this.#logoutTokens ??= this.#loadVerifier()
@@ -185,14 +185,14 @@ const failed = (text: string): ScrapdeckError =>
   new ScrapdeckError('SIGN_IN_FAILED', sentence('server.sign_in_failed', { text }))
 
 /**
- * The library's codes for errors without a response from the provider. Either there was no response, or a server in
- * front of the provider sent it.
+ * The library's codes for errors without a response from the provider: no response arrived, or it came from a server in
+ * front of the provider.
  */
 const NO_RESPONSE = new Set(['OAUTH_TIMEOUT', 'OAUTH_ABORT', 'OAUTH_RESPONSE_IS_NOT_CONFORM'])
 
 /**
- * Whether the provider's response is the problem. Errors without a code of the library occurred before a response
- * arrived.
+ * Whether the provider's response is the problem. Errors without one of the library's codes occur before a response
+ * arrives.
  */
 function isBadResponse(error: unknown): boolean {
   const { code } = error as { code?: unknown }

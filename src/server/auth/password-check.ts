@@ -155,8 +155,8 @@ export class PasswordCheck {
   }
 
   /**
-   * Counts each attempt before checking it, and takes the count back on success. Otherwise, parallel attempts could
-   * exceed the limit.
+   * Counts each attempt before checking it, and uncounts it on success. Otherwise, parallel attempts could exceed the
+   * limit.
    */
   async #checkUser(key: string, { request, client, given, blockedForMs }: Tried): Promise<Verdict> {
     const blocks = blockedForMs === 0 && this.#limiter.begin(client)
@@ -171,7 +171,7 @@ export class PasswordCheck {
       if (blockedForMs === 0) this.#limiter.takeBack(client)
       return this.#right(principal, client, given)
     } catch (error) {
-      // A plugin that does not respond counts as a failure, because an outage would otherwise allow unlimited attempts.
+      // No response from the plugin counts as a failure. Otherwise, an outage would allow unlimited attempts.
       const isCounted = error instanceof ScrapdeckError && error.code === 'SIGN_IN_UNAVAILABLE'
       if (blockedForMs === 0 && !isCounted) this.#limiter.takeBack(client)
       throw error

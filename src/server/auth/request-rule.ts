@@ -40,7 +40,7 @@ export function checkRequestOrigin(
 
 /**
  * Throws FORBIDDEN_ORIGIN for a foreign host name that resolves to this service (DNS rebinding). Throws BAD_INPUT if
- * there is a second host, because a proxy may have checked only the second.
+ * the request names a second host, because a proxy may have checked only the second.
  */
 export function requireOurHost(
   host: string | undefined,

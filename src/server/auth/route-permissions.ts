@@ -4,8 +4,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /**
      * `operation` means the permissions of the requested operation (engine/api/router/required-rights.ts). If this is
-     * absent, only owners can use the route, which is the safe default. Not used for public routes and endpoints of
-     * nodes.
+     * absent, only owners can use the route, which is the safe default. Not used for public routes and node endpoints.
      */
     needs?: Permissions | 'operation'
     /** Whether the caller needs the permission for all projects, because the response contains data of all of them. */

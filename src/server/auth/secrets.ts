@@ -52,8 +52,8 @@ export function createSecretCheck(secret: string): (given: string) => boolean {
 }
 
 /**
- * Starts with the length, because strings that end with zeros would be ambiguous. Returns null if the string is too
- * long.
+ * Starts with the length, because strings that end with zeros would otherwise be ambiguous. Returns null if the string
+ * is too long.
  */
 function padded(text: string): Buffer | null {
   const bytes = Buffer.alloc(PADDED_BYTES)

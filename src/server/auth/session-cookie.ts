@@ -11,8 +11,8 @@ export function cookieName(use: CookieUse, host: string, isSecure: boolean): str
 }
 
 /**
- * Returns all values of this name. A page on another port can add a cookie, which may even come first. If we read only
- * one value, as most parsers do, that page could lock users out.
+ * Returns all values of this name. A page on another port can add a cookie, even in front of ours. If we read only one
+ * value, as most parsers do, that page could lock users out.
  */
 export function readCookies(name: string, cookieHeader = ''): string[] {
   const prefix = `${name}=`

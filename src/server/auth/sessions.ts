@@ -171,7 +171,7 @@ export class Sessions {
 
   end(id: string): void {
     if (this.#drop(id)) this.#write()
-    // The session was never recorded here, but a response to it can be in progress.
+    // The session was never recorded here, but one of its responses can be in progress.
     else this.#options.onEnd(id)
   }
 

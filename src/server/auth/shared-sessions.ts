@@ -40,9 +40,9 @@ export class SharedSessions {
   /** When each session was last extended in the cache, in wall-clock time. */
   readonly #extendedAtMs = new Map<string, number>()
   readonly #asking = new KeyedSingleFlight<string, boolean | null>()
-  /** Sessions created while the cache was away. */
+  /** Sessions created while the cache did not respond. */
   readonly #toAdd = new BoundedSet<string>(REMEMBERED_MAX)
-  /** Sessions ended while the cache was away. */
+  /** Sessions ended while the cache did not respond. */
   readonly #toEnd = new BoundedSet<string>(REMEMBERED_MAX)
   #allToEnd = false
   /** Sessions recently ended here. An older response from the cache must not restore them. */
@@ -63,7 +63,7 @@ export class SharedSessions {
     else this.#remember(id, true)
   }
 
-  /** See Sessions.find. Synchronous if the cache confirmed the session recently or is away. */
+  /** See Sessions.find. Synchronous if the cache recently confirmed the session or does not respond. */
   find(token: SessionToken, browser: Browser): string | null | Promise<string | null> {
     const { own, cache, clock } = this.#options
     const verdict = this.#verdicts.get(token.id)
@@ -114,7 +114,7 @@ export class SharedSessions {
     try {
       this.#options.own.add(token, browser)
     } catch (error) {
-      // The disk is full. This is tolerable because the record is only used while the cache is away.
+      // This error is tolerable, because the record is only used while the cache does not respond.
       this.#options.logger.warn({ err: error }, 'The sessions file cannot be written')
     }
   }
@@ -151,8 +151,8 @@ export class SharedSessions {
   }
 
   /**
-   * Not awaited. After a failure, a later request extends the session in time, because the cache keeps sessions for
-   * seven days.
+   * Callers do not wait for this. If it fails, a later request extends the session in time, because the cache keeps
+   * sessions for seven days.
    */
   #extend({ id, endsAtMs }: SessionToken): void {
     const nowMs = this.#options.clock.nowMs()

@@ -20,8 +20,8 @@ export interface SignInEndpointsOptions {
 const FIELD_MAX = 200
 
 /**
- * Programs sign in here (docs/http.md), before they have credentials. The paths are below `/ui`, so that they use the
- * same form parser.
+ * Programs sign in here (docs/http.md), before they have credentials. The paths are below `/ui`, so that they use its
+ * form parser.
  */
 export function signInEndpoints(app: FastifyInstance, options: SignInEndpointsOptions): void {
   const { signIns, audit } = options

@@ -38,7 +38,7 @@ export interface JwtOptions {
 export interface ProxyOptions {
   userHeader: string
   groupsHeader: string
-  /** The separator of groups in the header. Names of groups can contain all other characters. */
+  /** The separator of groups in the header. Group names can contain all other characters. */
   groupsSeparator: ',' | ';' | '|' | ' '
   roles: GroupRoles
   from: readonly string[]

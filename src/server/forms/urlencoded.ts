@@ -67,7 +67,7 @@ export function parseUrlEncoded(text: Buffer): FormValues {
   return found
 }
 
-/** The end of a pair or, for a name, the position of `=`. null if it is not in this text. */
+/** The end of a pair or, for a name, the position of `=`. null if the text contains neither. */
 function findEnd(text: Buffer, start: number, isInValue: boolean): number | null {
   for (let index = start; index < text.length; index++) {
     const byte = text[index]

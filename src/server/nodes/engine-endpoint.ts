@@ -39,7 +39,7 @@ export async function openEngineEndpoint(options: {
   })
   const handleError = createErrorHandler({ logger })
 
-  // This engine may have taken over the address of another one. If this engine responded, the other engine's node would
+  // This engine may have taken over another engine's address. If this engine responded, the other engine's node would
   // seem to have lost all its runs.
   fastify.addHook('onRequest', async (request, reply) => {
     if (request.headers[NODE_HEADER] !== encodeURIComponent(engine)) await reply.code(421).send({ engine })

@@ -9,7 +9,7 @@ import { NODE_DATA_BYTES, NODE_MESSAGE_BYTES } from '../limits.ts'
 
 const BASE = '/api/node/v1'
 
-/** Whether the request must authenticate with the token of a node. Compares the route, like request-gate.ts. */
+/** Whether the request must authenticate with a node's token. Compares the route, like request-gate.ts. */
 export function isNodeRoute({ routeOptions: { url } }: FastifyRequest): boolean {
   return url?.startsWith(`${BASE}/`) === true
 }

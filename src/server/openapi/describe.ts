@@ -39,7 +39,7 @@ Use Basic authentication (\`npm run scrapdeck -- credentials\`), or be logged in
 explained. Lists go by keyset: give back what \`nextBefore\` or \`nextAfter\` said. \`fields\` takes parts of an answer. An \`Idempotency-Key\` makes
 a write safe to repeat. Names that an operation does not know, in its query or its body, are refused. The same operations are [JSON-RPC 2.0](/docs/api#json-rpc) at \`/api/v1/jsonrpc\`. More: [the guide](/docs/api).`
 
-/** The contract and the API's other paths as an OpenAPI 3.1 document with an example per operation. */
+/** Describes the contract and the API's other paths in OpenAPI 3.1, with an example per operation. */
 export async function describeApi(): Promise<OpenAPI.Document> {
   const generator = new OpenAPIGenerator({ schemaConverters: [new ZodToJsonSchemaConverter()] })
   const document = await generator.generate(contract, {
@@ -147,7 +147,7 @@ function addAnswers(operation: Operation, { output }: Example): boolean {
 
 const STATUS_WORDS: Record<string, string> = { 202: 'It will run later' }
 
-/** The responses of the crawl operation, which has two kinds: for a crawl that starts now, and for a later crawl. */
+/** The two kinds of responses of the crawl operation: for a crawl that starts now, and for a later crawl. */
 const DETAILED: Record<string, unknown> = {
   200: {
     job_id: JOB_ID,

@@ -58,7 +58,7 @@ function makeFields(jobs: ScrapydJobs, options: Options): Fields {
 /** Whether all engines on this store would respond with the same fields. */
 export const areOfStore = (fields: Fields): boolean => ofStore.has(fields)
 
-/** Returns a URL without a host and not percent-encoded, as in Scrapyd. */
+/** Returns a URL without a host and without percent-encoding, as in Scrapyd. */
 export function fileUrl(
   tree: FileTree,
   run: { project: ProjectName; spider: string },

@@ -34,7 +34,7 @@ export function contentTypeOf(name: string): { type: string; encoding: string | 
   return { type: TYPES[extension] ?? 'text/plain', encoding }
 }
 
-/** Like Python's splitext: if the only dot of a name is its first character, it has no extension. */
+/** Like Python's splitext: a name whose only dot comes first has no extension. */
 function extensionOf(name: string): string {
   return /[^.](\.[^.]*)$/.exec(name)?.[1]?.toLowerCase() ?? ''
 }

@@ -38,7 +38,7 @@ export const LONGEST_NAME_BYTES = 200
 
 /**
  * Removes the parameter, so that only spider arguments remain. The first value wins. Rejects values that are too long
- * for a name, because errors repeat names.
+ * for a name, because error messages repeat names.
  */
 export function popRequired(args: FormValues, name: string): string {
   const value = popOptional(args, name)

@@ -239,7 +239,7 @@ function performAs<T>(
 
 const LISTED_MAX = 50
 
-/** Returns the arguments by name. Settings become an object, so that secret ones are masked by their names. */
+/** Returns the arguments by name. Settings become an object, so that secret settings are masked by name. */
 function inputOf(args: FormValues): Record<string, unknown> {
   const input = Object.create(null) as Record<string, unknown>
   let count = 0
@@ -309,7 +309,7 @@ interface RequestedNames {
   spider: string
 }
 
-/** Call this before the endpoint removes parameters from `args`. Accepts invalid ones, which the endpoint reports. */
+/** Call this before the endpoint removes parameters from `args`. Accepts invalid names, which the endpoint reports. */
 function readRequestedNames(args: FormValues): RequestedNames {
   const first = (name: string) => args.get(name)?.[0]?.toString('utf8')
   return {

@@ -34,20 +34,20 @@ export async function answerFile(
 }
 
 /**
- * The policy for files that spiders wrote. They are served from the UI's origin, so the policy gives them an origin of
- * their own, without scripts or forms.
+ * The policy for files that spiders wrote. They are served from the UI's origin, so the policy gives them a separate
+ * origin without scripts or forms.
  */
 const FILE_POLICY = "default-src 'none'; sandbox; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 
 /**
  * The values of Sec-Fetch-Dest for which files are served. With these, browsers can show or save the files, but not run
- * them in a page of ours.
+ * them in our pages.
  */
 const DESTINATIONS = new Set(['document', 'empty', 'image', 'audio', 'video'])
 
 /**
- * These files share the UI's origin, whose policy allows scripts from there. Throws FORBIDDEN_ORIGIN if a page requests
- * one as its script, style, worker or frame.
+ * The UI's policy allows scripts from its own origin, which these files share. Throws FORBIDDEN_ORIGIN if a page
+ * requests one as its script, style, worker or frame.
  */
 function refuseAsPart({ headers }: FastifyRequest): void {
   const destination = headers['sec-fetch-dest']

@@ -70,7 +70,7 @@ export const User = z.object({
   nodeGroups: ShownNodeGroupRoles,
   enabled: z.boolean(),
   hasPassword: z.boolean(),
-  /** Whether the user needs a code of an authenticator app in addition to the password. */
+  /** Whether the user needs a code from an authenticator app in addition to the password. */
   hasAuthenticator: z.boolean(),
   passkeyCount: z.number().int(),
   /** Where the user is managed. Unless this is `local`, the user's groups there determine the roles. */
@@ -248,7 +248,7 @@ export const tokensContract = {
     .input(NewAccessToken)
     .output(z.object({ secret: z.string(), token: AccessToken })),
 
-  /** Ends responses in progress. */
+  /** Also ends the token's responses in progress. */
   revoke: write('read', 'DELETE /tokens/{id}', 'caller')
     .input(z.object({ id: AccessTokenId }))
     .output(z.object({ revoked: z.boolean() }))
@@ -258,7 +258,7 @@ export const sessionsContract = {
   /** Lists the caller's browser sessions, newest first. For an owner, lists the sessions of all users. */
   list: read('read', 'GET /sessions', 'caller').output(z.object({ sessions: z.array(Session) })),
 
-  /** Ends responses in progress. */
+  /** Also ends the session's responses in progress. */
   revoke: write('read', 'DELETE /sessions/{id}', 'caller')
     .input(z.object({ id: z.string().max(100) }))
     .output(z.object({ revoked: z.literal(true) }))
@@ -302,7 +302,7 @@ export type SignInApproval = z.infer<typeof SignInApproval>
 
 /** Sign-ins of programs through the user's browser. Only browser sessions can use these operations. */
 export const signInsContract = {
-  /** Rejects with SIGN_IN_NOT_FOUND if no sign-in waits with this code. */
+  /** Rejects with SIGN_IN_NOT_FOUND if no pending sign-in has this code. */
   get: read('read', 'GET /sign-ins/{userCode}', 'caller')
     .input(z.object({ userCode: UserCode }))
     .output(WaitingSignIn),

@@ -105,7 +105,9 @@ export const Alert = z.object({
   acknowledged: z.object({ by: z.string(), atMs: z.number() }).nullable(),
   /** Why no messages are sent about the alert now; null: messages are sent. */
   muted: z.enum(['silenced', 'node_down', 'node_cordoned']).nullable(),
-  /** The alert started and stopped too often recently, so it stays open until it has been quiet for some time. */
+  /**
+   * Whether the alert recently started and stopped too often. It then stays open until it has been quiet for some time.
+   */
   isFlapping: z.boolean()
 })
 export type Alert = z.infer<typeof Alert>
@@ -178,7 +180,7 @@ export const AlertTarget = z.discriminatedUnion('kind', [
     url: z.string().max(2_000).default('https://events.pagerduty.com/v2/enqueue')
   }),
   z.object({ kind: z.literal('webhook'), url: z.string().min(1).max(2_000) }),
-  /** A command from `alert_commands` of the configuration. It receives the message as JSON on standard input. */
+  /** A command from `alert_commands` in the configuration. It receives the message as JSON on standard input. */
   z.object({ kind: z.literal('command'), command: z.string().min(1).max(100) }),
   /** A plugin in the configuration with the hook `alert`. */
   z.object({ kind: z.literal('plugin'), plugin: z.string().min(1).max(100) }),
