@@ -250,7 +250,7 @@ it('opens the Run dialog with everything filled in from a job', async () => {
     limits: job?.limits,
     priority: job?.priority,
     nodeId: null,
-    tags: [],
+    tags: ['eu'],
     retry: job?.retry,
     noOverlap: job?.noOverlap
   })
