@@ -12,11 +12,11 @@ export interface CountersSeen {
 
 export interface SlotsBelief {
   mostRan: number
-  /** How many jobs ran in parallel while others waited and nothing changed. null: the node was never seen full. */
+  /** How many jobs ran in parallel while others waited and nothing changed. null: we have never seen the node full. */
   limit: number | null
   /** The latest proof of the limit. `times` counts consecutive proofs of the same limit. */
   proof: { atMs: number; waited: number; forMs: number; times: number } | null
-  /** The current period without changes in which jobs wait or the limit is reached. null: there is none. */
+  /** The current period without changes in which jobs wait or the limit is reached. null: no such period now. */
   still: { sinceMs: number; looks: number; running: number; finished: number; isWaiting: boolean } | null
 }
 
@@ -32,13 +32,13 @@ export interface Capacity {
 
 const MIN_LOOKS = 3
 /**
- * How long nothing must change before a limit counts as proven: two of Scrapyd's 5 s poll intervals, in which
- * Scrapyd would have filled a free slot.
+ * A limit counts as proven after this time without changes: two of Scrapyd's 5 s poll intervals, in which Scrapyd would
+ * have filled a free slot.
  */
 const MIN_SPAN_MS = 10_000
 // A node that used to run more jobs is probably stuck, so a lower limit takes longer to prove.
 const SHRUNK_SPAN_MS = 10 * 60_000
-// How long after a proof the limit is tested again. Doubles with each new proof.
+// The time from a proof to the next test of the limit. Doubles with each new proof.
 const FIRST_DOUBT_MS = 15 * 60_000
 const LONGEST_DOUBT_MS = 24 * 60 * 60_000
 

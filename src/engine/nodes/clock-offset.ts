@@ -77,7 +77,7 @@ export function trueTime(nodeText: string | null, estimate: ClockEstimate): numb
   return Math.round(localMs - estimate.zoneMinutes * 60_000 - middle(estimate.offset))
 }
 
-/** Returns when an event happened by our clock: the node's time if it is plausible, otherwise `beforeMs`. */
+/** Returns the time of an event by our clock: the node's time if it is plausible, otherwise `beforeMs`. */
 export function trueTimeBetween(
   nodeText: string | null,
   estimate: ClockEstimate,

@@ -24,7 +24,7 @@ import { type Observation, Observer } from './observer.ts'
 import { withoutCredentials } from './scrapyd/proxy.ts'
 import { isAway, isUnreachable } from '../../shared/node-health.ts'
 
-/** What the polls of a node have revealed. Kept only in memory, because it is soon outdated. */
+/** What the polls of a node have revealed. Kept only in memory, because these facts are soon outdated. */
 export interface NodeStatus {
   health: NodeHealth
   problem: Message | null
@@ -41,11 +41,11 @@ export interface NodeStatus {
   /** Wall clock. The node's latest good response. null: none since this engine started. */
   lastSeenAtMs: number | null
   /**
-   * Wall clock. The first failure of a node that is unreachable (`isUnreachable`): since then, the state of its runs is
-   * unknown. A refusal of our credentials is no such failure.
+   * Wall clock. When an unreachable node (`isUnreachable`) first failed. The state of its runs is unknown since then. A
+   * refusal of our credentials does not count.
    */
   unreachableSinceMs: number | null
-  /** Wall clock. When the health of a node that is away (`isAway`) stopped being `up` or `unknown`. */
+  /** Wall clock. When the node's health stopped being `up` or `unknown`. null while it is one of the two. */
   awaySinceMs: number | null
   clockOffsetMs: number | null
   clockEstimate: ClockEstimate
@@ -64,8 +64,8 @@ export interface FleetNode {
   unwatchTunnel?: () => void
   publishedAtMs: number
   /**
-   * Wall clock. The first of the latest failures that hide the node's runs. It becomes `unreachableSinceMs` only when
-   * the node is down, because one failed poll proves nothing. null: the node itself sent the latest response.
+   * Wall clock. The first failure of the current series that hides the node's runs. Becomes `unreachableSinceMs` only
+   * when the node is down, because one failed poll proves nothing. null: the node itself sent the latest response.
    */
   suspectSinceMs: number | null
   /** Wall clock. When the latest lists arrived. null: no lists yet. */
@@ -107,9 +107,9 @@ const ARRIVALS_AT_ONCE = 100
 const ARRIVAL_EVERY_MS = 0.5
 
 /**
- * The maximum number of parallel requests to nodes that have not responded yet. Without it, thousands of dead
- * addresses could use up all file descriptors. Nodes that have failed only once have a separate queue, because
- * their jobs continue and we must notice in time when they end.
+ * The maximum number of parallel requests to nodes that have not responded yet. Without it, thousands of dead addresses
+ * could use up all file descriptors. Nodes that have failed only once have a separate queue, because their jobs still
+ * run and we must notice in time when a job ends.
  */
 const ASKED_AT_ONCE = 256
 
@@ -301,11 +301,11 @@ export class Fleet {
     node.snapshotAtMs = clock.nowMs()
   }
 
-  /** Runs that were not in the previous lists have started since then, so their start times reveal the time zone. */
+  /** A run that the previous lists did not contain has started since then, so its start time reveals the time zone. */
   #learnClock(node: FleetNode, snapshot: Snapshot): void {
     const { status, snapshotAtMs, runsSeen } = node
     node.runsSeen = new Set(snapshot.running.map(({ jobid }) => jobid))
-    // A local run can end before a poll sees it running, so we use the machine's own clock.
+    // A local run can end before a poll sees it running, so we use this machine's clock.
     if (node.client.traits.runsHere) status.clockEstimate = ownClock(this.#options.clock.nowMs())
     if (snapshotAtMs === null || node.client.traits.runsHere) return
     const beforeMs = this.#options.clock.nowMs()

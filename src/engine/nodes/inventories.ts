@@ -103,7 +103,7 @@ export class Inventories {
     // Recorded first, so that removed names make room for new ones even if a later request fails.
     await projects.recordProjectsOnNode(stored.id, names, askedAtMs)
     for (const project of names) {
-      // The removal of a node waits for its open requests, but must not wait for its whole inventory.
+      // Removing a node waits for open requests, but must not wait for a whole inventory.
       if (this.#isStopped || fleet.get(stored.id) !== node) return
       if (quota.isFull('versions')) break
       const versions = quota.take(

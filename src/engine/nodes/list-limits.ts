@@ -3,7 +3,7 @@ import { showUnseen } from '../../shared/unseen.ts'
 import { KEPT_MAX } from '../projects/seen-on-nodes.ts'
 import type { SeenJob } from './node-client.ts'
 
-/** The maximum that one node can list. Real nodes stay far below it, and even many broken nodes do no harm. */
+/** The maximum that one node can list. Real nodes list far less, and even many broken nodes do no harm. */
 export const LISTED_MAX = {
   projects: 2_000,
   /** Total for all projects of the node. */

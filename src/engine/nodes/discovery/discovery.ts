@@ -48,7 +48,7 @@ export interface DiscoveryOptions {
   logger: Logger
 }
 
-/** How long we wait after a file change, because writers often make several changes in a row. */
+/** The pause after a file change. Writers often make several changes in a row. */
 const FILE_SETTLES_MS = 300
 /**
  * Each refresh comes earlier or later by up to this share of the interval, at random, so that sources that were created
@@ -78,8 +78,8 @@ interface Source {
 }
 
 /**
- * Keeps the fleet in sync with its sources. It reads each source at its interval, and a file also when it changes,
- * then plans changes from the results of all sources and applies them. A source that fails keeps its last result.
+ * Keeps the fleet in sync with its sources: reads each source at its interval (a file also when it changes), plans
+ * changes from the results of all sources, and applies them. A source that fails keeps its last result.
  */
 export class Discovery {
   readonly events = new EventEmitter<{ changed: [] }>()
@@ -361,7 +361,7 @@ export class Discovery {
   }
 }
 
-/** Checks the lists in the configuration file at startup. Throws BAD_INPUT that names all unreadable lines. */
+/** Checks the configured lists at startup. Throws one BAD_INPUT error that names all unreadable lines. */
 export function checkConfiguredSources(sources: readonly ConfiguredSource[]): void {
   const problems = sources.flatMap(({ source }) =>
     source.kind === 'list' ? readNodeLines(source.nodes, { passwords: false }).problems : []

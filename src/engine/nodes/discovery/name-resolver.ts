@@ -28,7 +28,7 @@ export function createNameResolver({ clock, servers, timeLimitMs = TIME_LIMIT_MS
     services: (hostname) => ask((resolver) => resolver.resolveSrv(hostname))
   }
 
-  /** Each query has its own resolver, because cancelling a resolver cancels all of its queries. */
+  /** Uses a separate resolver for each query, because cancelling a resolver cancels all of its queries. */
   async function ask<T>(question: (resolver: Resolver) => Promise<T>): Promise<T> {
     const resolver = new Resolver({ timeout: Math.ceil(timeLimitMs / 4), tries: 2 })
     if (servers !== undefined) resolver.setServers(servers)

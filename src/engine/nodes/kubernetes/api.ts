@@ -156,7 +156,7 @@ export class KubernetesApi {
     if (head.status === 401 || head.status === 407) return null
     const type = String(head.headers['content-type'] ?? '')
     if (!/^application\/json\b/.test(type)) {
-      // The server is unavailable, and a proxy or load balancer responded instead.
+      // Probably an error page from a proxy. The status is enough.
       if (head.status >= 300) return null
       throw this.#notKubernetes(path)
     }

@@ -59,7 +59,7 @@ interface StoredLinksParts extends Tools {
   eggToSend: (project: ProjectName, version: VersionName) => EggToSend
 }
 
-/** Creates the key for the first link and stores it encrypted. */
+/** Creates the signing key when the first link is needed and stores it encrypted. */
 export class StoredEggLinks {
   readonly #parts: StoredLinksParts
   #opened: Promise<EggLinks> | null = null

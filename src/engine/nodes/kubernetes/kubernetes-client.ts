@@ -83,9 +83,9 @@ export class KubernetesClient implements NodeClient {
   readonly #connections = new Set<{ close(): Promise<void> }>()
   readonly #deleting = new Map<string, Promise<void>>()
   readonly #atOnce = pLimit(DELETED_AT_ONCE)
-  /** By Job name. When the run first appeared as ended, and whether it is still needed. */
+  /** By Job name: when the run first appeared as ended, and whether it is still needed. */
   readonly #endedRuns = new Map<string, { sinceMs: number; isNeeded: boolean }>()
-  /** By Job name. Why the Job has no pod. */
+  /** By Job name: why the Job has no pod. */
   readonly #events = new Map<string, { text: string | null; atMs: number }>()
   #listed: Listed | null = null
   #listing: Promise<Listed> | null = null
@@ -317,7 +317,7 @@ export class KubernetesClient implements NodeClient {
   async readLog(run: RunNames, range: { offset: number; limitBytes: number }, signal?: AbortSignal) {
     const jobName = jobNameOf(run as Pick<ScheduleRequest, 'project' | 'jobid'>)
     let found = this.#listed?.runs.get(jobName)
-    // The log shows whether a run ever arrived. If the last list lacks the run, we look it up in a new list.
+    // A run without a pod in the last list is looked up in a new list, because the log shows whether it ever started.
     if (found === undefined || found.pods.length === 0) found = (await this.#list(0, signal)).runs.get(jobName)
     const pod = found?.pods[0]
     if (pod === undefined || !pod.hasStarted) return null

@@ -97,7 +97,7 @@ export function runOf({ metadata }: { metadata: z.infer<typeof Metadata> }): Run
   try {
     return RunNote.parse(JSON.parse(text))
   } catch {
-    // The annotation was edited. The run then counts as missing and is investigated.
+    // The annotation is damaged. The run counts as missing, so the engine investigates.
     return null
   }
 }

@@ -240,7 +240,7 @@ export class PodLogs {
     }
     try {
       const head = await api.send(request, ({ status }) => (status === 200 ? receiveLog : receiveProblem), signal)
-      // The container has not started, or its node has discarded the log.
+      // 400 and 404: the container has not started, or its node has discarded the log.
       if (head.status !== 200 && head.status !== 400 && head.status !== 404) {
         throw api.errorOf({ status: head.status, head, value: parsed(problem) }, request)
       }
@@ -278,7 +278,7 @@ function parsed(pieces: Buffer[]): unknown {
   try {
     return JSON.parse(Buffer.concat(pieces).toString('utf8'))
   } catch {
-    // This is not a response from the API. The status is enough.
+    // The body does not come from the API. The status is enough.
     return null
   }
 }

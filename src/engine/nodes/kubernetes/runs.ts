@@ -60,7 +60,7 @@ export function joinRuns(jobs: readonly JobObject[], pods: readonly PodObject[])
 function toRun(jobName: string, note: RunNote, job: JobObject | null, found: PodObject[]): ClusterRun {
   const sorted = found.toSorted((one, other) => keyOf(one).localeCompare(keyOf(other)))
   const all = sorted.map(toPod)
-  // Kubernetes replaces a pod that never started (an eviction). This is not a second run.
+  // Kubernetes replaces a pod that never started (an eviction). The replacement is not a second run.
   const started = all.filter(({ hasStarted }) => hasStarted)
   const waitingPod = all.findLast(({ phase, isBeingDeleted }) => phase === 'pending' && !isBeingDeleted)
   const pods = started.length > 0 ? started : waitingPod === undefined ? all.slice(-1) : [waitingPod]

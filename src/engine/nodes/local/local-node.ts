@@ -67,7 +67,7 @@ const QUIT_WAITS_MS: CancelWaitsMs = [10_000, 0, 0]
 interface LocalNodeEvents {
   runs: []
   pythons: []
-  /** New samples, every 2 s while a spider runs. */
+  /** Emitted with new samples, every 2 s while a spider runs. */
   usage: []
 }
 
@@ -108,7 +108,7 @@ export class LocalNode implements NodeClient {
     this.usage = parts.watch
   }
 
-  /** No other engine may use the data directory. */
+  /** No other engine may use the data directory at the same time. */
   static async open(options: LocalNodeOptions): Promise<LocalNode> {
     const { directory, resourcesDirectory, slots, source, projectPythons, oldFiles, clock, logger } = options
     // Logs and items are private to this user, even in a data directory that others can read.

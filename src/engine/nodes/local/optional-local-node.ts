@@ -35,7 +35,7 @@ export interface LocalNodeSettings extends Pick<LocalNodeOptions, 'pythonPath'> 
   directories?: { eggs?: string; logs?: string | null; items?: string | null; jobs?: string | null }
   /** The number of logs and item files kept per spider, in addition to those of live jobs. null: all. */
   jobsToKeep?: number | null
-  /** Default: on, at most four parents with one parked child each, and no start waits for a parent. */
+  /** Default: on, with at most four parents and one parked child each. No start waits for a parent. */
   warmStarts?: LocalNodeOptions['warmStarts']
   isolation?: LocalNodeOptions['isolation']
 }

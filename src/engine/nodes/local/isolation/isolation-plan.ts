@@ -2,13 +2,13 @@ import { dirname, join, sep } from 'node:path'
 import { itemsFileOf, jobDirectoryOf, type LaunchPlan, type RunDirectories } from '../runs/launch-plan.ts'
 
 export interface Ways {
-  /** The group that can pass through our directories. Each project's user is a member. null: projects have no users. */
+  /** The group that can traverse our directories. Each project's user is a member. null: projects have no users. */
   group: number | null
   /** The absolute path of bwrap, and the arguments that mount /proc. null: no sandbox. */
   sandbox: { bwrap: string; proc: readonly string[] } | null
 }
 
-/** The parts of the system that a sandbox shows. From /etc, only files that reveal nothing about other programs. */
+/** The system directories that a sandbox shows. /etc is limited to files that reveal nothing about other programs. */
 const SYSTEM = ['/usr', '/opt/python', '/nix/store', '/gnu/store']
 const SYSTEM_LINKS = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32']
 const SETTINGS = [

@@ -12,8 +12,8 @@ import { findUserOfRange, ProjectUsers } from './project-users.ts'
 
 const NOTHING = ['/bin/sh', '-c', 'exit 0']
 const TRY_LIMIT_MS = 10_000
-// The ways to provide /proc, the best first. A container that masks parts of /proc does not allow a new mount of it, so
-// spiders there get an empty /proc.
+// Ways to provide /proc, best first. A container that masks parts of /proc forbids mounting a new one, so its spiders
+// get an empty /proc.
 const PROCS = [
   ['--proc', '/proc'],
   ['--dir', '/proc']
@@ -124,8 +124,8 @@ export class Isolation {
   }
 
   /**
-   * Wraps a command that runs untrusted code, for example an installation of packages. The command runs as the user of
-   * `name`, which can write only to `directory` and owns it until `takeBack`.
+   * Wraps a command that runs untrusted code, such as a package installation. The command runs as the user of `name`,
+   * which can write only to `directory` and owns it until `takeBack`.
    */
   async command(
     name: string,
@@ -178,7 +178,7 @@ export class Isolation {
     return this.#users === null ? null : this.#users.of(name)
   }
 
-  /** Lets the users of projects pass through our directories but not list them. */
+  /** Lets project users traverse our directories but not list them. */
   #letPass(): void {
     const group = this.#ways?.group ?? null
     if (group === null) return
@@ -252,7 +252,7 @@ async function findSandbox(
   return `bubblewrap does not work here (${failure}). It needs user namespaces, which the system or a container may forbid`
 }
 
-/** Explains what the users of projects cannot reach because a parent directory denies access. null: nothing. */
+/** Explains what project users cannot reach because a parent directory denies access. null: nothing. */
 async function findClosed(group: number, range: UserRange, options: IsolationOptions): Promise<string | null> {
   const runner = join(options.resourcesDirectory, 'python', 'crawl.py')
   const look = ['/bin/sh', '-c', 'cd "$0" && test -r "$1"', join(options.directory, 'work'), runner]
@@ -299,6 +299,6 @@ function findFolders(python: string): string[] {
   const home = existsSync(settings) ? HOME_LINE.exec(readFileSync(settings, 'utf8'))?.[1]?.trim() : undefined
   const bases = [dirname(dirname(realpathSync(python))), ...(home === undefined ? [] : [dirname(realpathSync(home))])]
   const all = [...(home === undefined ? [] : [environment]), ...bases]
-  // The system's folders are visible anyway, and a program in /bin has no folder of its own.
+  // The system's folders are visible anyway, and programs in /bin have no separate folder.
   return [...new Set(all)].filter((folder) => folder !== '/' && folder !== '/usr')
 }

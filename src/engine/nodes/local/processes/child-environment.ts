@@ -16,7 +16,7 @@ export function childEnvironment(own: NodeJS.ProcessEnv): Record<string, string>
 const FOR_ISOLATED =
   /^(PATH|LANG|LANGUAGE|LC_[A-Z]+|TZ|PYTHONHASHSEED|(HTTP|HTTPS|FTP|ALL|NO)_PROXY|SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE)$/i
 
-/** Used to install packages. Includes pip's variables, which can name a package index. */
+/** The environment in which packages are installed. Includes pip's variables, which can name a package index. */
 export function environmentOfBuild(own: NodeJS.ProcessEnv, home: string): Record<string, string> {
   const ofPip = Object.entries(own).filter(
     (entry): entry is [string, string] => /^PIP_/i.test(entry[0]) && entry[1] !== undefined

@@ -33,7 +33,7 @@ const WHOLE_EVERY = 30
 /** The engine learns of a run within this many passes after the run's first process started. */
 const LATELY_PASSES = 5
 
-/** proc(5). A pass costs one readdir plus the reads of the wanted processes. */
+/** Reads proc(5). A pass costs one readdir plus the reads of the wanted processes. */
 class ProcTable implements ProcessTable {
   readonly #units: ProcUnits
   #known = new Map<number, number>()
@@ -112,7 +112,7 @@ function runPs(): Promise<string> {
   })
 }
 
-/** `ps -A -o pid=,ppid=,pgid=,stat=,rss=,time=`: memory in KB, time as `[[days-]hours:]minutes:seconds`. */
+/** Parses `ps -A -o pid=,ppid=,pgid=,stat=,rss=,time=`: memory in KB, time as `[[days-]hours:]minutes:seconds`. */
 export function parsePs(text: string): ProcessRow[] {
   return text.split('\n').flatMap((line) => {
     const [pid, parentPid, groupId, state, kilobytes, time] = line.trim().split(/\s+/)

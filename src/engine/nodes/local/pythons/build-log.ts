@@ -20,7 +20,7 @@ export class BuildLog {
     this.#file = file
   }
 
-  /** Replaces the previous log. Its readers can still read it to the end. */
+  /** Replaces the previous log, whose readers can still read it to the end. */
   static async open(path: string): Promise<BuildLog> {
     await rm(path, { force: true })
     return new BuildLog(path, await open(path, 'wx', 0o600))
@@ -36,7 +36,7 @@ export class BuildLog {
     if (this.#sizeBytes > LIMIT_BYTES) void this.#append('… and more than is kept here')
   }
 
-  /** If the disk is full, log lines are lost, but the build does not fail. */
+  /** If a write fails, log lines are lost, but the build does not fail. */
   async end(line: string): Promise<void> {
     await this.#append(line)
     this.#hasEnded = true

@@ -20,9 +20,9 @@ export interface Environments {
   log(id: string, signal?: AbortSignal): AsyncGenerator<{ text: string }, void, void>
   /** Does not wait for the build. Rejects with NOT_FOUND, or BAD_INPUT for a Python that we did not build. */
   rebuild(id: string): Promise<Environment>
-  /** Rejects with NOT_FOUND, or BAD_INPUT while projects or running spiders use it. */
+  /** Rejects with NOT_FOUND, or BAD_INPUT while projects or running spiders use the environment. */
   remove(id: string): Promise<void>
-  /** Rejects with BAD_INPUT if a project could not run with it. */
+  /** Rejects with BAD_INPUT if a project could not run with this Python. */
   verify(python: ProjectPython): Promise<void>
   /** Call this when projects or their Pythons have changed. Starts missing builds. */
   refresh(project?: ProjectName): void
@@ -159,7 +159,7 @@ export class LocalEnvironments implements Environments {
     return this.#pythonOfMade(project, one, setting.text)
   }
 
-  /** Like pythonOf, but waits for checks of Pythons. Does not wait for builds. */
+  /** Like pythonOf, but waits for running checks (not for builds). */
   async checkedPythonOf(project: ProjectName): Promise<PythonOfProject> {
     await this.#options.main.settled()
     const setting = this.#options.settingOf(project)

@@ -49,9 +49,9 @@ interface BuildRun {
 
 const LIMIT_MS = 60 * 60_000
 const BUILD_PREFIX = 'build-'
-/** How long a replaced build is kept. Longer than any listing of spiders takes. Started runs are checked separately. */
+/** A replaced build is kept for this time, longer than any spider listing. Started runs are checked separately. */
 const REPLACED_GRACE_MS = 120_000
-// FORCE_COLOR in the environment would put color codes before the word ERROR.
+// Without `--no-color`, FORCE_COLOR in the environment would put color codes before the word ERROR.
 const PIP = ['-m', 'pip', 'install', '--no-input', '--disable-pip-version-check', '--progress-bar', 'off', '--no-color']
 const PIP_WORDS =
   /^\s*((?:Collecting|Downloading|Using cached|Building|Preparing|Installing|Successfully).*?)(?: \(from .*)?$/
@@ -185,7 +185,7 @@ export class MadeEnvironment {
     await remove(this.directory)
   }
 
-  /** First ends the processes that the build left behind. They could replace the directory with a link to our files. */
+  /** First ends the build's remaining processes, which could replace the directory with a link to our files. */
   async #remove(build: string): Promise<void> {
     await this.#isolation.takeBack(this.#user, build)
     await remove(build)
@@ -203,7 +203,7 @@ export class MadeEnvironment {
     await writeFile(file, requirements, { mode: 0o600, flag: 'wx' })
     await runStep(base.path, ['-m', 'venv', build], 'The environment could not be built', { ...run, ...here })
     const python = pythonIn(build)
-    // pip reports neither the number of packages nor their size in advance. Scrapy has about 35.
+    // pip reports neither the number of packages nor their size in advance. Scrapy needs about 35 packages.
     let lines = 0
     const install = (packages: string[]) =>
       runStep(python, [...PIP, ...packages], 'The packages could not be installed', { ...run, ...here }, (line) => {

@@ -71,7 +71,7 @@ export class MadeEnvironments {
     return [...this.#byId.values()]
   }
 
-  /** Returns the environment with this id. Registers a new one, which `begin` builds. */
+  /** Returns the environment with this id. Registers a new id, for which `begin` builds the environment. */
   of(id: string): Made {
     let one = this.#byId.get(id)
     if (one === undefined) {
@@ -106,7 +106,7 @@ export class MadeEnvironments {
     onChange()
   }
 
-  /** Rejects with BAD_INPUT while spiders run in it. */
+  /** Rejects with BAD_INPUT while spiders run in the environment. */
   async remove(one: Made): Promise<void> {
     const inUse = this.#options.pythonsInUse()
     if (inUse === null || inUse.some((path) => path.startsWith(one.environment.directory + sep))) {
@@ -144,7 +144,7 @@ export class MadeEnvironments {
     await worked
   }
 
-  /** Leftovers are unfinished builds of a killed engine, and builds that were replaced. */
+  /** Schedules the removal of leftovers: unfinished builds of a killed engine, and replaced builds. */
   #tidyLater(): void {
     this.#tidyAlarm.set(TIDY_EVERY_MS)
   }

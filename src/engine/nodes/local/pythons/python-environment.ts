@@ -12,7 +12,7 @@ import { alreadyBuilt, MadeEnvironment } from './made-environment.ts'
 export const COLD: StartMode = { mode: 'cold', text: 'Each spider starts its own Python process' }
 
 export interface PythonEnvironmentOptions {
-  /** Tried in this order after our own environment. If `pythonPath` is set, it comes first. */
+  /** Tried in this order after our own environment. `pythonPath`, if set, comes first. */
   candidates: string[]
   pythonPath?: string
   dataDirectory: string
@@ -87,7 +87,7 @@ export class PythonEnvironment {
     } finally {
       this.#report = null
     }
-    // The previous search has ended, so its result cannot replace this one.
+    // The previous search has ended, so its result cannot replace the new one.
     this.#search = this.#find()
     await this.#search
   }

@@ -98,7 +98,7 @@ async function listWarm(options: ListingOptions, workingDirectory: string): Prom
   return null
 }
 
-/** Lists with a supervisor, like a run. Isolation requires this. null: no parent is ready. */
+/** Lists spiders under a supervisor, as for a run. Isolation requires a supervisor. null: no parent is ready. */
 async function listSupervised(options: ListingOptions, workingDirectory: string): Promise<Listing | null> {
   const { pool, isolation = NO_ISOLATION, clock, signal, python, project, source } = options
   const directory = await mkdtemp(join(options.dataDirectory, FOLDER_PREFIX))

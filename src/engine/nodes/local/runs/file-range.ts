@@ -30,7 +30,7 @@ export function watchFile(path: string, onChange: () => void): () => void {
     watcher = watch(path, { persistent: false }, onChange)
     watcher.on('error', () => watcher?.close())
   } catch {
-    // The file does not exist, or the system has no more watches.
+    // For example, the file does not exist, or the system has no more watches.
   }
   return () => watcher?.close()
 }

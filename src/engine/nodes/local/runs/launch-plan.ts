@@ -13,7 +13,7 @@ export interface RunDirectories {
   logsDirectory: string
   /** A folder, a URL (`s3://bucket/prefix`), or null: no feed. */
   itemsDirectory: string | null
-  /** For JOBDIR. null: not set. */
+  /** null: JOBDIR is not set. */
   jobsDirectory: string | null
   /** Spiders run in PROJECT/ below this directory. */
   workDirectory: string

@@ -6,7 +6,7 @@ import { type Message, say } from '../../../../shared/texts/message.ts'
 export interface RunFacts {
   startedAtMs: number
   memoryBytes: number | null
-  /** CPU time of all its processes, including ended ones. */
+  /** CPU time of all processes of the run, including ended ones. */
   cpuSeconds: number | null
   logBytes: number | null
   loggedAtMs: number | null
@@ -19,7 +19,7 @@ interface LimitHit {
 }
 
 const MEGABYTE = 1024 * 1024
-/** How much more CPU time the kernel allows than our own limit. Only our own limit lets the spider close its files. */
+/** The margin of the kernel's CPU limit above ours. Only our limit lets the spider close its files. */
 const KERNEL_CPU_MARGIN_SECONDS = 60
 
 /** The limit that was hit first. Pure. Only the kernel enforces `addressSpaceMegabytes` and `openFiles`. */

@@ -7,7 +7,7 @@ import { SingleFlight } from '../../../runtime/single-flight.ts'
 interface PrunerOptions {
   directories: string[]
   keep: number
-  /** Files that were last changed before this are neither deleted nor counted. Default: all count. */
+  /** Files that were last changed before this time are neither deleted nor counted. Default: all count. */
   notBeforeMs?: number
   isNeeded: (jobid: string) => boolean
   logger: Logger

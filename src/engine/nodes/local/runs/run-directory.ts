@@ -30,7 +30,7 @@ export interface RunFiles {
 }
 
 /**
- * The maximum size of spec.json: the maximum length of a string in JavaScript. Arguments can be as large as a
+ * The maximum size of spec.json, equal to the maximum length of a JavaScript string. Arguments can be as large as a
  * request.
  */
 const LARGEST_SPEC_BYTES = 512 * 1024 ** 2
@@ -154,7 +154,7 @@ export function preventSpider(directory: string): boolean {
   }
 }
 
-/** `text`: encoded (shared/texts/message.ts). */
+/** `text` is an encoded message (shared/texts/message.ts). */
 const Limit = z.object({ text: z.string().max(500), atMs: Time })
 
 export function readLimit(directory: string): Promise<z.infer<typeof Limit> | null> {
@@ -186,7 +186,7 @@ export async function writeWhole(directory: string, name: string, content: objec
   await syncDirectory(directory)
 }
 
-/** null: the file is missing, truncated by a power failure, or overwritten by a spider. It then proves nothing. */
+/** null: the file is missing, truncated by a power failure, or overwritten by a spider, so it proves nothing. */
 async function readJson<T>(path: string, schema: z.ZodType<T>, maxBytes = LARGEST_FACTS_BYTES): Promise<T | null> {
   try {
     await using file = await openRegularFile(path)
@@ -199,7 +199,7 @@ async function readJson<T>(path: string, schema: z.ZodType<T>, maxBytes = LARGES
   }
 }
 
-/** Directory entries are durable only after a sync of the directory. Windows neither needs nor allows it. */
+/** Directory entries are durable only after a sync of the directory. Windows neither needs nor allows such a sync. */
 async function syncDirectory(directory: string): Promise<void> {
   if (process.platform === 'win32') return
   await using handle = await open(directory, 'r')

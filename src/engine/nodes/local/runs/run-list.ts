@@ -32,7 +32,7 @@ export interface Run {
   state: 'pending' | 'starting' | 'running' | 'finished'
   child: ProcessIdentity | null
   startedAtMs: number | null
-  /** Where the run's code is, if we have just looked it up. */
+  /** The location of the run's code. null: not looked up just now. */
   source: RunSource | null
   /** The Python that started the run. null: not started, or started by an earlier engine. */
   python: string | null
@@ -50,7 +50,7 @@ export interface RunListOptions {
   dataDirectory: string
   resourcesDirectory: string
   slots: () => number
-  /** null: there is no Python yet, and the run waits. */
+  /** null: there is no Python yet, so the run waits. */
   python: (spec: RunSpec) => string | null
   /** null: the code no longer exists. */
   source: (project: ProjectName, version: VersionName) => Promise<RunSource | null>
@@ -67,9 +67,9 @@ export interface RunListOptions {
 
 /** The poll interval of runs that an earlier engine started. Their supervisors do not report to us. */
 const POLL_MS = 250
-/** The poll interval of runs that an earlier engine started, until their process is visible. */
+/** The poll interval of runs that an earlier engine started, while their processes are not yet visible. */
 const UNSEEN_POLL_MS = 25
-/** The poll interval of runs with a supervisor that reports to us. The supervisor can die, or an event can be lost. */
+/** The poll interval of runs with a supervisor that reports to us, in case it dies or an event is lost. */
 const SUPERVISED_POLL_MS = 2_000
 /** How long a cancellation waits for a run's process, or for a run to end before its spider starts. */
 const CHILD_WAIT_MS = 10_000
@@ -81,8 +81,8 @@ const CHILD_WAIT_MS = 10_000
  *                 │            └───────────────────────^
  *                 └──> removed (cancelled)
  *
- * The run directories are the source of truth. After a kill, the next engine reads them. `started` is created only
- * once in a run directory, so a run starts at most once. An accepted run without `started` will be started.
+ * The run directories are the source of truth. After a kill, the next engine reads them. `started` is created only once
+ * in a run directory, so a run starts at most once. The engine starts accepted runs without `started`.
  */
 export class RunList {
   readonly #options: RunListOptions
@@ -92,7 +92,7 @@ export class RunList {
   readonly #runs = new Map<string, Run>()
   readonly #underWay = new Set<Promise<unknown>>()
   #isClosed = false
-  // Whether all live runs of the last engine are known. Until then, no slot counts as free.
+  // Whether all live runs of the last engine are known. While false, no slot counts as free.
   #isRead = false
 
   private constructor(options: RunListOptions) {
@@ -154,7 +154,7 @@ export class RunList {
     const run = this.#runs.get(jobid)
     if (!run || run.spec.project !== project || run.state === 'finished') return null
     if (run.state === 'pending') {
-      // Removed from the list first, so that a slot that becomes free does not start the run.
+      // Removed from the list first, so that the run does not start when a slot becomes free.
       this.#runs.delete(jobid)
       await this.#track(removeRun(run.directory))
       this.#options.onChange()

@@ -44,7 +44,7 @@ interface Watched extends RunProcesses {
   peakMemoryBytes: number | null
   cpuSeconds: number | null
   sampledAtMs: number
-  /** How far the wall clock jumped since we started watching. The run's own time is wall time minus this. */
+  /** How far the wall clock jumped since we started watching. The run's own time is wall time minus these jumps. */
   jumpsMs: number
   /** The last jump, in the run's own time. Silence before it does not count. */
   jumpedAtMs: number
@@ -53,17 +53,17 @@ interface Watched extends RunProcesses {
 /**
  * Watches running runs: samples memory and CPU time of all runs in one pass, and ends those that hit a limit.
  *
- *   running --limit hit--> limit.json written --> the stop ladder (shared/stop-ladder.ts) ... until it has ended
+ *   running --limit hit--> limit.json written --> the stop ladder (shared/stop-ladder.ts) ... until the run has ended
  *
- * All runs share one timer, which stops while nothing runs. limit.json is written before the first signal, so that
- * the next engine knows why a run is being stopped and continues the ladder.
+ * All runs share one timer, which stops while nothing runs. limit.json is written before the first signal, so that the
+ * next engine knows why a run is being stopped and continues the ladder.
  */
 export class RunWatch {
   readonly #options: RunWatchOptions
   readonly #clock: Clock
   readonly #logger: Logger
   readonly #watched = new Map<string, Watched>()
-  /** By jobid. Limits that ended runs, including those of an earlier engine. */
+  /** By jobid: the limits that ended runs, including those of an earlier engine. */
   readonly #limits = new Map<string, { text: string; atMs: number }>()
   readonly #hidden = new WeakSet<Run>()
   readonly #underWay = new Set<Promise<unknown>>()
@@ -155,7 +155,7 @@ export class RunWatch {
     this.wake()
   }
 
-  /** Limits count only the time when spiders could run: not the machine's sleep, and not changes of the clock. */
+  /** Excludes the machine's sleep and clock changes, because limits count only the time when spiders could run. */
   #adjustForJump(): void {
     const apartMs = this.#clock.nowMs() - this.#clock.monotonicMs()
     const jumpMs = apartMs - this.#clocksApartMs
@@ -228,7 +228,7 @@ export class RunWatch {
   #recordUsage(one: Watched, used: RunUsage): void {
     const nowMs = this.#clock.monotonicMs()
     const before = one.cpuSeconds ?? 0
-    // The CPU time of a process that was not waited for disappears when it ends, so the sum must not decrease.
+    // The CPU time of a process can disappear from the sum when the process ends, but the total must not decrease.
     one.cpuSeconds = Math.max(before, used.cpuSeconds)
     one.peakMemoryBytes = Math.max(one.peakMemoryBytes ?? 0, used.memoryBytes)
     const elapsedSeconds = (nowMs - one.sampledAtMs) / 1000
@@ -279,7 +279,7 @@ export class RunWatch {
   }
 
   /**
-   * When the run last logged, in its own time. A line from before a jump can appear to be from any time, even the
+   * When the run last logged, in the run's own time. A line from before a jump can appear to be from any time, even the
    * future.
    */
   #loggedAtOf(one: Watched, wallMs: number): number {

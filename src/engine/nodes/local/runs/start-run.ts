@@ -31,10 +31,7 @@ export async function startRun(options: {
   await startLaunch(needsOwnPython(launch) ? { ...options, pool: null } : options, 'start', launch, events)
 }
 
-/**
- * With isolation, the supervisor uses the operator's Python, so that no code of a project runs before its
- * isolation.
- */
+/** With isolation, the supervisor uses the operator's Python, so that no project code runs before it is isolated. */
 export async function startLaunch(
   options: {
     runDirectory: string

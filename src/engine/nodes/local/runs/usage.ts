@@ -9,7 +9,7 @@ export interface RunProcesses {
    * shared with other runs.
    */
   supervisor: ProcessIdentity | null
-  /** pid -> start time, from the last pass. Finds a process that lost its parents and left its group. */
+  /** pid -> start time, from the last pass. Used to find a process that lost its parents and left its group. */
   members: Map<number, string>
 }
 
@@ -21,7 +21,7 @@ export interface RunUsage {
 }
 
 /**
- * The usage of each run: its child, the child's session and group, all their descendants, orphans that its
+ * Sums the usage of each run: its child, the child's session and group, all their descendants, orphans that its
  * supervisor inherited, and the members from the last pass. Pure, except that it updates `members`.
  */
 export function sumUsage<T extends RunProcesses>(rows: readonly ProcessRow[], runs: readonly T[]): Map<T, RunUsage> {

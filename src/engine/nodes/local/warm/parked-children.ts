@@ -56,8 +56,8 @@ interface ParkedChildrenOptions {
 }
 
 /**
- * Decides how many children each warm parent keeps parked. Decides again soon after a run starts or ends, and
- * every ten seconds while children may be parked, so that they end when memory is low.
+ * Decides how many children each warm parent keeps parked. Decides again soon after a run starts or ends, and every ten
+ * seconds while children may be parked, so that parked children end when memory is low.
  */
 export class ParkedChildren {
   readonly #options: ParkedChildrenOptions

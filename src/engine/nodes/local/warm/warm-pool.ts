@@ -34,14 +34,14 @@ export interface WarmPoolOptions extends Partial<WarmStarts> {
   /** How many runs could start now. Default: none, so no children are parked. */
   freeSlots?: () => number
   readFreeMemory?: () => Promise<FreeMemory>
-  /** What parents, and therefore all spiders, inherit. Default: our environment without Scrapdeck's variables. */
+  /** The environment that parents, and therefore all spiders, inherit. Default: ours without Scrapdeck's variables. */
   environment?: () => Record<string, string>
   clock: Clock
   logger: Logger
   onChange: () => void
 }
 
-/** Whether there can be parents. Forking a Python process that has its frameworks loaded is safe only on Linux. */
+/** Whether parents are possible. Forking a Python process that has loaded system frameworks is safe only on Linux. */
 export const CAN_FORK = process.platform === 'linux'
 
 const MOST_PARENTS = 4
@@ -53,9 +53,9 @@ const MOST_PARKED = 1
 const LARGEST_RSS_BYTES = 512 * 1024 * 1024
 const PAGE_BYTES = 4096
 const UNUSED_MS = 30 * 60_000
-/** How long a check of a parent is valid. Shorter than the time to install a package and request a run. */
+/** The period for which a check of a parent is valid, too short to install a package and request a run. */
 const CHECK_HOLDS_MS = 50
-/** The time limit from the request to the claim of the run. It normally takes about 5 ms. */
+/** The time limit from the request to the claim of the run. A claim normally takes about 5 ms. */
 const CLAIM_LIMIT_MS = 5_000
 const WARMING_LIMIT_MS = 120_000
 const FIRST_BACKOFF_MS = 1_000
@@ -180,9 +180,7 @@ export class WarmPool {
     if (parent?.state === 'ready') void this.#check(parent)
   }
 
-  /**
-   * true: the supervisor has claimed the run. false: start it cold. That is safe even if a supervisor claims it later.
-   */
+  /** true: the supervisor has claimed the run. false: start the run cold, which is safe even if it is claimed later. */
   async start(request: WarmRequest, events: RunEvents): Promise<boolean> {
     const { python } = request.launch
     this.prepare(python)
