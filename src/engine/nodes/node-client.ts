@@ -15,12 +15,12 @@ export interface NodeClient {
   readonly eggTarget: EggTarget | null
   /** Why the node cannot start a run of this project now, phrased to follow the node's name. null or absent: it can. */
   whyNotReady?(project: ProjectName): Message | null
-  /** How many jobs the node runs in parallel. null: not known yet. Absent: it never reports that. */
+  /** The number of jobs that the node runs in parallel. null: not known yet. Absent: the node never reports it. */
   reportedSlots?(): number | null
   /** Why an accepted job has not started, phrased to follow the node's name. null or absent: not known. */
   whyPending?(jobid: string): Message | null
   readonly tunnel?: Pick<TunnelUse, 'status' | 'watch'> | undefined
-  /** Optional: reports changes before a poll finds them. Stops with `close`. */
+  /** Calls `onChange` for changes that no poll has found yet, until `close`. Absent: only polls find changes. */
   watchJobs?(onChange: () => void): void
   /** Lets the node delete ended runs for which `isNeeded` is false. Absent: the node keeps nothing for us. */
   release?(isNeeded: (jobid: string) => boolean): void
@@ -35,7 +35,7 @@ export interface NodeClient {
     request: { project: ProjectName; jobid: string; signal: NodeSignal },
     signal?: AbortSignal
   ): Promise<{ wasState: 'pending' | 'running' | null }>
-  /** To list the spiders, the node imports the project. This can block the node for several seconds. */
+  /** To list the spiders, the node imports the project, which can block the node for several seconds. */
   listSpiders(project: ProjectName, version: VersionName, signal?: AbortSignal): Promise<string[]>
   /**
    * Reads a range of a run's log. A negative `offset` counts from the end. null: no such file. `sizeBytes` is the
@@ -50,7 +50,7 @@ export interface NodeClient {
   readPrinted?: NodeClient['readLog']
   /** Like readLog, but for the items that the run wrote. */
   readItems: NodeClient['readLog']
-  /** Requests in flight reject. */
+  /** Makes requests in flight reject. */
   close(): Promise<void>
 }
 
@@ -86,7 +86,7 @@ export interface DaemonStatus {
   clockOffsetMs: number | null
   /** The Date header, and when the request was sent and the response arrived. Wall clock. */
   dateSeen?: { dateMs: number; askedAtMs: number; arrivedAtMs: number } | null
-  /** The slots that the node reports. `said`: how it knows them. */
+  /** The slots that the node reports. `said`: how the node knows their number. */
   slots?: { count: number; said: Message } | null
 }
 
@@ -98,7 +98,7 @@ export interface SeenJob {
   pid: number | null
   startTime: string | null
   endTime: string | null
-  /** null: the node, like Scrapyd, does not report it. */
+  /** null: the node, like Scrapyd, does not report exits. */
   exit: SeenExit | null
   /** The id of our job. Set if the job's process has ended but a process that it started keeps the run listed. */
   heldOf?: JobId | undefined
@@ -116,7 +116,7 @@ export interface SeenExit {
 }
 
 export interface Snapshot {
-  /** Monotonic. When the first request was sent. The lists include everything that happened before. */
+  /** Monotonic. When the first request was sent. The lists include everything that happened before then. */
   begunAtMs: number
   pending: SeenJob[]
   running: SeenJob[]
@@ -190,7 +190,7 @@ export class NodeError extends Error {
   /** `no`: the node certainly did not act on the request (connection refused, 401, its own "error"). */
   readonly delivered: 'no' | 'unknown'
   readonly nodeMessage: string | null
-  /** The same, if the node is ours: its message has a code. */
+  /** `nodeMessage`, or the message with its code if the node belongs to Scrapdeck. */
   readonly nodeSaid: Message | string | null
   readonly refusal: RefusalKind
   /** Whether a proxy responded instead of the node. The proxy might do so for one path only. */
@@ -237,7 +237,7 @@ export function importErrorOf(error: unknown): string | null {
   return words || 'The process that imported it ended without output: by a signal, or by an exit of its own'
 }
 
-/** The kind for a gateway status (520 and above: Cloudflare). null: not a gateway that cannot reach its target. */
+/** The kind of a gateway's failure to reach its target (520 and above: Cloudflare). null: a different status. */
 export function kindOfGateway(status: number): 'unreachable' | 'timeout' | null {
   if ([504, 522, 524].includes(status)) return 'timeout'
   return [502, 503, 520, 521, 523, 525, 526, 530].includes(status) ? 'unreachable' : null

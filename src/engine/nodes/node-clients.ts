@@ -65,7 +65,7 @@ export function createNodeClients(parts: NodeClientParts) {
     const { name, url, username, caCertificate, clientCertificate } = node
     const clientKey = await openSecret(node, node.sealedClientKey, 'client key')
     const proxyUrl = await proxyUrlOf(node)
-    // Loaded with the first remote node, because it also loads an HTTP client.
+    // This module is loaded with the first remote node, because it also loads an HTTP client.
     const { createScrapydClient } = await import('./scrapyd/scrapyd-client.ts')
     return createScrapydClient({
       name,
@@ -153,7 +153,7 @@ export function createNodeClients(parts: NodeClientParts) {
     })
   }
 
-  /** Deletes the logs that an earlier engine copied. They are fetched again. */
+  /** Deletes the logs that an earlier engine copied. Reads fetch them again. */
   async function emptyCopies(): Promise<string> {
     const directory = join(parts.dataDirectory, 'kubernetes')
     await rm(directory, { recursive: true, force: true })

@@ -15,7 +15,7 @@ const CODES: Record<NodeErrorKind, ErrorCode> = {
   refused: 'NODE_REFUSED'
 }
 
-/** A NodeError without a message of the node itself. `delivered`: see NodeError. */
+/** A NodeError without a message from the node itself. `delivered`: see NodeError. */
 export const failure = (kind: NodeErrorKind, said: Message, delivered: 'no' | 'unknown', cause?: unknown): NodeError =>
   new NodeError(kind, said, { delivered, cause })
 

@@ -6,8 +6,8 @@ export interface NodeTraits {
    */
   answersAtOnce: boolean
   /**
-   * Whether the node can never become unreachable (`isUnreachable`) or stuck on its own. If so, we never give up or
-   * withdraw its runs.
+   * Whether the node can never become unreachable (`isUnreachable`) or stuck on its own. If so, we never give up on its
+   * runs or withdraw them.
    */
   isNeverUnreachable: boolean
   /** Whether the node remembers every job that it received. If so, a job that it does not know never arrived. */

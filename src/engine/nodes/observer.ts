@@ -18,16 +18,16 @@ export interface ObserverOptions {
   logger: Logger
   /** Delays the first poll. Thousands of observers that start together must not all connect together. */
   firstLookAfterMs?: number
-  /** Limits concurrent polls of nodes that have not responded, or not recently. Default: no limit. */
+  /** Limits concurrent polls of nodes that have not responded, or have not responded recently. Default: no limit. */
   inTurn?: <T>(ask: () => Promise<T>, failures: number) => Promise<T>
   /**
-   * Whether our jobs are on the node or wait for it. If so, it is polled every second instead of every five seconds.
+   * Whether our jobs are on the node or wait for it. If so, the node is polled every second, not every five seconds.
    */
   isBusy: () => boolean
   /** Whether there is an unresolved attempt that only the job lists can resolve. */
   wantsSnapshot: () => boolean
   onStatus: (observation: Observation) => void
-  /** The next poll starts only after this has resolved, so that snapshots are reconciled in order. */
+  /** The next poll starts only after this promise has resolved, so that snapshots are reconciled in order. */
   onSnapshot: (snapshot: Snapshot) => Promise<void>
   /** `failures`: failed polls in a row. */
   onFailure: (error: NodeError, failures: number) => void
@@ -145,7 +145,7 @@ export class Observer {
     return { status, latencyMs: clock.monotonicMs() - askedAtMs }
   }
 
-  /** A node that does not respond can hold its connection for seconds. `stop` does not wait for it. */
+  /** A node that does not respond can hold its connection for seconds. `stop` does not wait for such a poll. */
   #askInTurn(): Promise<Observation> {
     const { inTurn = (ask) => ask() } = this.#options
     const { signal } = this.#stopping

@@ -114,7 +114,7 @@ export async function openNodes(opened: AsyncDisposableStack, options: NodesOpti
       const resolved = await resolveClusterAddress({ ...address, kubernetes: address.kubernetes }, credentialFiles)
       return probeCluster({ address: resolved, files: credentialFiles, connect, clock, logger })
     },
-    /** The items file of a run on the local node. null: it does not write items to files. */
+    /** The items file of a run on the local node. null: the node writes no items to files. */
     localItemsOf: (run: Pick<Attempt, 'project' | 'spider' | 'jobid'>) =>
       itemsFileOf(layout.written.itemsDirectory, run)
   }

@@ -29,7 +29,7 @@ const LONGEST_BACKOFF_MS = 10 * 60_000
 
 const SENT_AT_ONCE = 8
 
-/** The maximum length of a node's output. We keep its end, which contains the cause. */
+/** The maximum length of a node's output. We keep the end, which contains the cause. */
 const OUTPUT_KEPT = 2_000
 
 interface Failure {
@@ -52,7 +52,7 @@ interface FailedEgg extends EggIdentity {
 }
 
 /**
- * Tracks which node has which egg, and sends missing ones, either before the first job that needs an egg or to many
+ * Tracks which node has which egg, and sends missing eggs, either before the first job that needs an egg or to many
  * nodes together.
  *
  *   absent ──ensure──> sending ──accepted──> present ──node no longer lists it──> missing ──ensure──> sending
@@ -87,7 +87,7 @@ export class Distribution {
     return this.#awaitedFailure(nodeId, stored) === undefined ? 'absent' : 'never'
   }
 
-  /** The output of each node that cannot import the current egg of this version. Cheap if there is none. */
+  /** The output of each node that cannot import the current egg of this version. Cheap if every node can. */
   importErrors(project: ProjectName, version: VersionName): ReadonlyMap<NodeId, ImportError> {
     const stored = this.#failed.size === 0 ? null : this.#projects.catalog.find(project, version)
     return (stored === null ? undefined : this.#failedEgg(stored)?.importErrors) ?? NO_ERRORS
@@ -124,7 +124,7 @@ export class Distribution {
     return this.#send(nodeId, project, stored.version)
   }
 
-  /** Sends to these nodes now, ignoring backoffs. Yields each change of state, including failures. */
+  /** Sends to these nodes now, ignoring backoffs. Yields each state change, including failures. */
   async *deployToAll(project: ProjectName, version: VersionName, nodeIds: NodeId[]): AsyncGenerator<Deployment, void> {
     const stored = this.#projects.catalog.requireEgg(project, version)
     const current = (nodeId: NodeId): Deployment => {

@@ -70,8 +70,8 @@ export async function buildEggFromFolder(directory: string, naming: EggNaming = 
 }
 
 /**
- * Builds an egg from a zip of a project's folder; null without scrapy.cfg at the top or in a top-level folder.
- * Builds the egg while the stream is read. Throws like buildEgg; the stream fails with EGG_NOT_A_ZIP.
+ * Builds an egg from a zip of a project's folder while the stream is read. Returns null if scrapy.cfg is neither at the
+ * top nor in a top-level folder. Throws like buildEgg; the stream fails with EGG_NOT_A_ZIP.
  */
 export async function buildEggFromArchive(archive: ZipArchive, naming: EggNaming = {}): Promise<Readable | null> {
   const configuration = archive.names

@@ -6,7 +6,7 @@ import { isModuleName } from './names.ts'
 import { EGG_LIMITS, openZipArchive, type ZipArchive } from './zip-archive.ts'
 
 export interface EggFacts {
-  /** From PKG-INFO, or METADATA in a wheel; null if it has no name (Scrapyd accepts an empty PKG-INFO). */
+  /** From PKG-INFO, or METADATA in a wheel; null if the file has no name (Scrapyd accepts an empty PKG-INFO). */
   name: string | null
   version: VersionName | null
   settingsModule: string
@@ -23,8 +23,8 @@ export async function inspectEgg(bytes: Uint8Array): Promise<EggFacts> {
 }
 
 /**
- * Returns the egg's own file, or else that of the first top-level distribution, as in a wheel. pkg_resources does
- * the same.
+ * Returns the metadata file of the egg itself, or else of the first top-level distribution, as in a wheel.
+ * pkg_resources does the same.
  */
 function metadataFileOf(names: readonly string[]): string | null {
   if (names.includes('EGG-INFO/PKG-INFO')) return 'EGG-INFO/PKG-INFO'

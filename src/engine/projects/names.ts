@@ -7,9 +7,9 @@ const LONGEST_VERSION = 200
 const LONGEST_SPIDER = 200
 
 /**
- * Why a name cannot be a path component, worded to follow the name ("is empty"); null if it can. Names of
- * projects and spiders become folders here and on nodes. Scrapyd accepts "" and "." as a project, which means its
- * whole eggs folder (scrapyd-protocol.md, 3.9).
+ * Why a name cannot be a path component, worded to follow the name ("is empty"); null if it can. Names of projects and
+ * spiders become folders here and on nodes. Scrapyd accepts "" and "." as a project, where they mean the whole eggs
+ * folder (scrapyd-protocol.md, 3.9).
  */
 export function problemOfPathPart(name: string): Sentence | null {
   const problem = problemOfFolderName(name)

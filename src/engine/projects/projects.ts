@@ -86,7 +86,7 @@ export class Projects {
   readonly #withoutEgg: SettingsProjects
   readonly #settings: Map<string, ProjectSettings>
   readonly #hasNode: (nodeId: NodeId) => boolean
-  /** Serializes changes of versions: recording a node's listing must not overwrite an upload in progress. */
+  /** Serializes version changes: recording a node's listing must not overwrite an upload in progress. */
   readonly #exclusively = pLimit(1)
   readonly #warnings = new WeakMap<readonly StoredVersion[], ReadonlyMap<string, string>>()
 
@@ -231,7 +231,7 @@ export class Projects {
   }
 
   /**
-   * Records the versions that a node lists, in its spelling and order; `spiders` belong to the newest version.
+   * Records the versions that a node lists, in the node's spelling and order; `spiders` belong to the newest version.
    * `askedAtMs`: time of the request (default: now). Returns the kinds of names that exceed what Scrapdeck keeps.
    */
   async recordSeenOnNode(

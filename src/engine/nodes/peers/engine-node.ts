@@ -54,13 +54,13 @@ import type { EnginePlace } from './engine-nodes.ts'
 
 export interface EngineNodeOptions {
   name: string
-  /** The engine's current address. null: no heartbeat for a while. */
+  /** The engine's current address. null: no recent heartbeat. */
   place: () => EnginePlace | null
   /** Our own certificate, for engines that require client certificates. */
   certificate: EngineCertificate | null
   engine: string
   secret: string
-  /** Set by the operator. null: use the node's own number. */
+  /** The number set by the operator. null: use the number that the node reports. */
   slots: () => number | null
   /** false: the node's earlier runs continue and can be read, but it accepts no new ones. */
   takesJobs: boolean

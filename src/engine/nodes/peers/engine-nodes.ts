@@ -23,7 +23,7 @@ export interface EngineNodesParts {
 
 /**
  * Finds the engines that have a local node. Each of them becomes a node under the engine's name. The node remains in
- * the fleet while the engine is away.
+ * the fleet while the engine is unreachable.
  */
 export class EngineNodes {
   /** Emitted for every engine with a local node, whenever the engines have been listed. */
@@ -38,7 +38,7 @@ export class EngineNodes {
     this.#timers = new Timers(parts.clock)
   }
 
-  /** null: the engine is away, or no longer has a local node. */
+  /** null: the engine is unreachable, or has no local node. */
   placeOf(engine: string): EnginePlace | null {
     return this.#places.get(engine) ?? null
   }

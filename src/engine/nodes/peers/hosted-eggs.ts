@@ -86,8 +86,8 @@ export class HostedEggs {
   }
 
   /**
-   * Removes files that no version uses. Each file remains until all runs have ended that were live when it became
-   * unused, because a spider can import from its egg at any time. `live`: unique names of the live runs.
+   * Removes files that no version uses. A file remains until every run that was live when it became unused has ended,
+   * because a spider can import from its egg at any time. `live`: unique names of the live runs.
    */
   sweep(live: readonly string[]): Promise<void> {
     return this.#mutex.run(async () => {

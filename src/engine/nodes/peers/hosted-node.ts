@@ -48,7 +48,7 @@ export interface HostedNodeOptions
   > {
   /** Used until the operator sets a different number. */
   slots: number
-  /** Logs and item files kept per spider. null: five, as in Scrapyd. */
+  /** The number of logs and item files kept per spider. null: five, as in Scrapyd. */
   jobsToKeep: number | null
   directories: { logsDirectory: string; itemsDirectory: string | null; jobsDirectory: string | null }
   prunedDirectories: string[]
@@ -251,7 +251,7 @@ async function readOrWriteSince(path: string, clock: Clock): Promise<number> {
   return Number(await readFile(path, 'utf8'))
 }
 
-/** Empty if none were sent or the file is damaged. The leader sends them again. */
+/** Empty if no Pythons were sent or the file is damaged. The leader sends the Pythons again. */
 async function readPythons(path: string): Promise<z.infer<typeof SavedPythons>> {
   try {
     return SavedPythons.parse(JSON.parse(await readFile(path, 'utf8')))

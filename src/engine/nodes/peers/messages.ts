@@ -74,7 +74,7 @@ const NOT_READY_TEXT_MAX = 2_000
 const SentNotReady = z.object({
   others: z.string().max(NOT_READY_TEXT_MAX).nullable(),
   projects: z.array(z.tuple([Name, z.string()])),
-  /** Encoded; '' stands for `others`. Older engines send and read only the texts. */
+  /** Encoded messages. '' stands for `others`. Older engines send and read only the texts. */
   messages: z.array(z.tuple([z.string(), z.string()])).optional()
 })
 
@@ -102,7 +102,7 @@ export function fromSentNotReady({ others, projects, messages }: z.infer<typeof 
   }
 }
 
-/** A later version may have more codes. The text, which can be cut, says the same. */
+/** Falls back to the text, which can be cut, because a later version can send codes that we do not know. */
 function messageFor(text: string, encoded: string | undefined, textMax: number): Message {
   const message = encoded === undefined ? plain(text) : decode(encoded)
   return render(message).slice(0, textMax) === text ? message : plain(text)
@@ -217,7 +217,7 @@ function encodedIfShort(
   return encoded === '' || encoded.length > WORDS_MAX ? {} : { [name]: encoded }
 }
 
-/** The message and the node's own one of a failure, with their codes if the other engine sent them. */
+/** A failure's message and the node's original message, with their codes if the other engine sent them. */
 export function saidInFailure({ message, nodeMessage, said, nodeSaid }: HostedFailure) {
   return {
     said: messageFor(message, said, WORDS_MAX),

@@ -10,12 +10,12 @@ export interface ClaimFacts {
   belief: AttemptState | null
 }
 
-/** `granted`: the node runs it. `gone`: the node forgets it. `wait`: the node claims again later. */
+/** `granted`: the node starts the run. `gone`: the node forgets the run. `wait`: the node claims again later. */
 export type ClaimVerdict = 'granted' | 'gone' | 'wait'
 
 /**
- * Decides on a claim. Pure. A claim is repeated if its response was lost, perhaps to a later engine, which knows only
- * the attempt: it decides the same, or lets the node wait. A run whose attempt has ended is gone even if it was granted
+ * Decides on a claim. Pure. A node repeats a claim whose response was lost, perhaps to a later engine, which knows only
+ * the attempt and decides the same or lets the node wait. A run whose attempt has ended is gone even if it was granted
  * before, because it has not started yet (a node that got the grant ignores the repetition), and its job may be
  * elsewhere. Only a withdrawal is not stored: if the engine dies before the attempt ends, a later engine may grant the
  * run.
@@ -31,8 +31,8 @@ export function judgeClaim({ isOffered, wasGranted, wasWithdrawn, belief }: Clai
 }
 
 /**
- * Whether a claimed run counts as already accepted by the node: its attempt is live. A run with an open offer does not,
- * because only its claim accepts it.
+ * Whether a claimed run counts as already accepted by the node: its attempt is live. A run with an open offer does not
+ * count, because only its claim accepts it.
  */
 export function isHeldByNode({ isOffered, wasWithdrawn, belief }: ClaimFacts): boolean {
   return !wasWithdrawn && !isOffered && belief !== null && belief !== 'ended'

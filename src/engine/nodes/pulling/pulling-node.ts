@@ -49,23 +49,21 @@ export interface PullingNodeOptions {
   name: () => string
   belief: NodeBelief
   eggOf: (project: ProjectName, version: VersionName) => EggToSend | null
-  /** The node reported a change without a request. */
+  /** Called when the node reports a change without a request. */
   onNews: () => void
   onOpened: (message: OpenMessage) => void
   onClosed: () => void
   clock: Clock
 }
 
-/**
- * The maximum silence of a node that is there. Nodes poll again immediately, so a node that is silent longer is gone.
- */
+/** The maximum silence of a connected node. Nodes poll again immediately, so a node that is silent longer is gone. */
 const UNHEARD_MS = 8_000
 /** The maximum age of an open request. The node's own limit is shorter, so an older request was lost in transit. */
 const HELD_MS = 45_000
 const REQUEST_MS = 15_000
 const READ_MS = 30_000
 const READS_AT_ONCE = 8
-/** How long a node can take to fetch and claim an offer. The limit is longer while it downloads the egg. */
+/** How long a node can take to fetch and claim an offer. The limit is longer while the node downloads the egg. */
 const OFFER_MS = 60_000
 const OFFER_WITH_EGG_MS = 15 * 60_000
 const OFFER_CHECK_MS = 2_000
@@ -73,7 +71,7 @@ const UNCONFIRMED_MAX = 10_000
 const HELD_RETRY_SECONDS = 15
 /** How many of the latest granted or withdrawn runs we remember, in case the node repeats a claim. */
 const REMEMBERED_MAX = 20_000
-/** How much older than a run a journal must be to prove that it would contain the run. */
+/** A journal that began at least this long before a run would contain the run. */
 const JOURNAL_MARGIN_MS = 60_000
 
 interface Session {
@@ -104,7 +102,7 @@ interface Pending<T> {
 type Asked = Pending<unknown> & { kind: Command['kind'] }
 
 /**
- * A node that we cannot reach but that polls for work (docs/pulling-nodes.md). Requests to it wait as commands in
+ * A node that we cannot reach but that polls for work (docs/pulling-nodes.md). Requests to the node wait as commands in
  * the mailbox of its session. The mailbox is only in memory, because claimed runs are on the node's disk.
  */
 export class PullingNode implements NodeClient {
@@ -444,7 +442,7 @@ export class PullingNode implements NodeClient {
   }
 
   /**
-   * Lets the node forget ended runs that we have recorded: two listings contained them, and they have no live attempt.
+   * Lets the node forget ended runs that we have recorded: two listings contained them, and none has a live attempt.
    */
   #acknowledge(session: Session, finished: ListedRun[]): void {
     const over = finished.filter((run) => !run.isAcked && this.#options.belief.stateOf(run) === null)

@@ -11,7 +11,7 @@ export interface Certificates {
   clientKey: string | null
 }
 
-/** Throws NODE_CONNECTION_INVALID with the reason if these can never work. */
+/** Throws NODE_CONNECTION_INVALID with the reason if the certificates can never work. */
 export function checkCertificates({ caCertificate, clientCertificate, clientKey }: Certificates): void {
   if (caCertificate !== null) checkCertificate(caCertificate, sentence('nodes.ca_certificate_invalid'))
   if (clientCertificate === null && clientKey === null) return

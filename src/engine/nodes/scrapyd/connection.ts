@@ -35,7 +35,7 @@ export interface AnswerHead {
 export interface Connection {
   /** Used in messages: `eu-1 (http://eu-1:6800)`. */
   readonly label: string
-  /** Resolves for every status, when `receive` has enough or the body ends. Rejects with NodeError. */
+  /** Resolves, whatever the status, when `receive` has enough or the body ends. Rejects with NodeError. */
   send(request: NodeRequest, signal?: AbortSignal): Promise<AnswerHead>
   /** Absent: the node is not behind an SSH host. */
   readonly tunnel?: TunnelUse | undefined
@@ -207,7 +207,7 @@ export function createConnection(options: {
         // With TLS 1.3, the rejection arrives after we have sent the request, which the server never reads.
         return failure('unreachable', certificateRejected(label, code), 'no', error)
       }
-      // With TLS 1.3, servers check a client certificate after our handshake. Some then just hang up.
+      // With TLS 1.3, servers check a client certificate after our handshake. Some then only close the connection.
       const mayWantCertificate = base.protocol === 'https:' && !hasAnswered
       const said = say('node_error.closed_early', { label, errorCode: code, mayWantCertificate })
       return failure('reset', said, 'unknown', error)

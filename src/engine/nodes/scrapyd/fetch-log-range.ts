@@ -16,8 +16,8 @@ export async function fetchLogRange(
   unexpected: (head: AnswerHead) => Error
 ): Promise<LogRange | null> {
   if (wanted.offset >= 0) return readFrom(wanted.offset)
-  // Twisted responds to `bytes=-N` with status 500 if the file has fewer than N bytes. Reading the start reveals
-  // the size. Most logs are shorter than the requested tail, so this is the whole log.
+  // Twisted responds to `bytes=-N` with status 500 if the file has fewer than N bytes. Reading the start reveals the
+  // size. Most logs are shorter than the requested tail, so the probe usually reads the whole log.
   const probeBytes = Math.min(-wanted.offset, wanted.limitBytes, PROBE_MAX_BYTES)
   const tail = createByteWindow(wanted)
   const head = await ask(`bytes=0-${probeBytes - 1}`, (answer) => (piece) => {

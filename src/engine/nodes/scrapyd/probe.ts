@@ -92,7 +92,7 @@ export async function probeNode(options: {
   return result
 }
 
-/** Waits for the first SSH login, which can take longer than a request. The next request reports its result. */
+/** Waits for the first SSH login, which can take longer than a request. The next request reports a failed login. */
 async function connected(
   tunnel: TunnelUse | undefined,
   { clock, signal }: { clock: Clock; signal: AbortSignal | undefined }

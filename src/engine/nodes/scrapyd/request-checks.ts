@@ -7,7 +7,7 @@ import { SCRAPYD_TRAITS } from '../node-traits.ts'
 import { isVersion, ONE_MAX_BYTES, problemOfRun } from '../node-checks.ts'
 import type { Connection } from './connection.ts'
 
-/** Rejects requests that would harm a Scrapyd, before sending anything. Throws a NodeError of kind `refused`. */
+/** Rejects requests that would harm a Scrapyd, before anything is sent. Throws a NodeError of kind `refused`. */
 export function createRequestChecks({ label }: Pick<Connection, 'label'>) {
   return { checkName, checkedVersion, checkSchedule, checkSize }
 

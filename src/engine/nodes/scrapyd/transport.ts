@@ -215,8 +215,8 @@ function lookupAllowed(...[host, options, callback]: Parameters<LookupFunction>)
 }
 
 /**
- * The proxy or SSH host resolves the name itself, perhaps differently. We send no request if the name resolves to
- * a forbidden address here. Names that only the other host resolves, or that resolve slowly here, are allowed.
+ * The proxy or SSH host resolves the name itself, perhaps differently. We send no request if the name resolves to a
+ * forbidden address here. Names that resolve only there, or only slowly here, are allowed.
  */
 function refuseForbidden(hostname: string, clock: Clock): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -18,7 +18,7 @@ export async function connectThrough(
   try {
     const port = Number(base.port || (base.protocol === 'https:' ? 443 : 80))
     const socket = await tunnel.open(base.hostname.replace(/^\[|\]$/g, ''), port, giveUp.signal)
-    // HTTP and TLS use only what every stream provides.
+    // HTTP and TLS use only the features that every stream has.
     return socket as Socket
   } finally {
     timer.cancel()

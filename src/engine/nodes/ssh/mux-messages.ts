@@ -24,7 +24,7 @@ export const MESSAGE = {
 /** The maximum length of a frame. OpenSSH sends at most 256 kB in one packet. */
 const FRAME_BYTES_MAX = 300_000
 
-/** A part of the greeting, or a message: the length of its padding, its type, then its fields. */
+/** A part of the greeting, or a message: padding length, type, fields. */
 export type Frame = Buffer
 
 function u32(value: number): Buffer {

@@ -118,7 +118,7 @@ function connectTo(path: string): Promise<Socket | null> {
   return new Promise((resolve) => {
     const socket = connect(path)
     socket.once('connect', () => resolve(socket))
-    // ssh has ended in the meantime. Its stderr contains the reason.
+    // ssh has probably ended. Its stderr then contains the reason.
     socket.once('error', () => resolve(null))
   })
 }

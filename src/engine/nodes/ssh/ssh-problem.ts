@@ -26,7 +26,7 @@ const LINE_LENGTH_MAX = 200
 interface Rule {
   pattern: RegExp
   ends: SshProblem['ends']
-  /** `host`: its name in the address. `command`: connects to it by hand. */
+  /** `host`: the host's name in the address. `command`: connects to the host by hand. */
   said: (found: string[], of: { host: string; command: string }) => Message
 }
 
@@ -125,7 +125,7 @@ const RULES: readonly Rule[] = [
   }
 ]
 
-/** Explains how an ssh ended. The server can influence its output, so we quote only single words and one line. */
+/** Explains why ssh ended. The server can influence the output of ssh, so we quote only single words and one line. */
 export function problemOf(host: SshHost, end: SshEnd): SshProblem {
   if (end.exitCode === EXIT_NOT_FOUND || end.exitCode === EXIT_NOT_EXECUTABLE) {
     return { ends: 'by hand', said: say('ssh.program_missing', { program: end.program }) }

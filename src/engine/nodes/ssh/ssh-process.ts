@@ -54,7 +54,7 @@ export function startAlone(program: string, args: string[], clock: Clock, stdin:
 }
 
 function start(program: string, args: string[], options: SpawnOptions): ChildProcess {
-  // We parse the messages of ssh, and the C library would translate the names of errors.
+  // We parse the messages of ssh, and the C library would translate error names.
   return spawn(program, args, { ...options, env: { ...childEnvironment(process.env), LC_ALL: 'C' } })
 }
 
@@ -98,6 +98,6 @@ function killGroup({ pid }: ChildProcess): void {
   try {
     process.kill(-pid, 'SIGKILL')
   } catch {
-    // It has ended already.
+    // The process has already ended.
   }
 }

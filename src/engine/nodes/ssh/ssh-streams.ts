@@ -126,15 +126,15 @@ function lost(cause: Error): Error {
 }
 
 interface Wire {
-  /** Calls `sent` when it can send more. */
+  /** Calls `sent` when the channel can send more. */
   send(bytes: Buffer, sent?: () => void): void
   /** The server will not mention this channel again. */
   gone(): void
 }
 
 /**
- * One TCP connection: opening → open → closed, with SSH's flow control in both directions. The server assigns its
- * number when the channel opens, so a channel that is abandoned earlier can be closed only after it opens.
+ * One TCP connection: opening → open → closed, with SSH's flow control in both directions. The server assigns the
+ * channel's number when it opens, so a channel that is abandoned earlier can be closed only after it opens.
  */
 class Channel extends Duplex {
   readonly #wire: Wire
@@ -148,7 +148,7 @@ class Channel extends Duplex {
   #isLost = false
 
   constructor(wire: Wire) {
-    // undici reads and ends it like a socket.
+    // undici reads and ends this stream like a socket.
     super({ allowHalfOpen: false, readableHighWaterMark: 65_536, writableHighWaterMark: 65_536 })
     this.#wire = wire
     this.#opening.promise.catch(() => {})

@@ -336,7 +336,7 @@ export class WarmPool {
     try {
       event = ParentEvent.parse(JSON.parse(line))
     } catch {
-      // Output that an import printed.
+      // An import printed this line.
       return
     }
     if (event.event === 'failed') {
@@ -366,7 +366,7 @@ export class WarmPool {
   #endUnused(parent: Parent): void {
     const place = this.#placeOf(parent.python)
     const leftMs = place.usedAtMs + UNUSED_MS - this.#clock.monotonicMs()
-    // The last parent is kept, so that the next spider starts warm.
+    // The only remaining parent is kept, so that the next spider starts warm.
     if (leftMs > 0 || this.#livePlaces().length <= 1) {
       parent.timer = this.#clock.setTimer(Math.max(leftMs, 60_000), () => this.#endUnused(parent))
       return
@@ -391,7 +391,7 @@ export class WarmPool {
     this.#options.onChange()
   }
 
-  /** Requests without a response start cold. The claim ensures that no run starts twice. */
+  /** Runs of unanswered requests start cold. The claim ensures that no run starts twice. */
   #end(parent: Parent, reason: string): void {
     parent.process.kill('SIGKILL')
     this.#recordEnd(parent, reason)
