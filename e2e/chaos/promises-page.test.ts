@@ -55,7 +55,7 @@ describe('docs/promises.md', () => {
     const told = page.slice(page.indexOf('- **`chaos`**'))
     for (const text of [
       jobs.toLocaleString('en-GB'),
-      `kill -9 ${engineKills} times`,
+      `the engine ${engineKills} times`,
       `nodes ${nodeKills} times`,
       `every ${realEvery}th job`
     ]) {
@@ -68,7 +68,7 @@ describe('docs/promises.md', () => {
     ['Poll interval of an idle node', ['nodes/observer.ts IDLE_INTERVAL_MS']],
     ['Poll interval of a node that does not respond', ['nodes/observer.ts DOWN_INTERVAL_MAX_MS']],
     ['Timeout for `daemonstatus.json`', ['nodes/scrapyd/scrapyd-client.ts daemonStatusMs']],
-    ['Timeout for a list of jobs', ['nodes/scrapyd/scrapyd-client.ts listJobsMs']],
+    ['Timeout for a job list', ['nodes/scrapyd/scrapyd-client.ts listJobsMs']],
     ['Timeout for `schedule.json`', ['nodes/scrapyd/scrapyd-client.ts scheduleMs']],
     ['Timeout for an egg upload', ['nodes/scrapyd/scrapyd-client.ts eggMs']],
     ['Timeout for a chunk of a log', ['nodes/scrapyd/scrapyd-client.ts logMs']],
