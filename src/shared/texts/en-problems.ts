@@ -49,7 +49,10 @@ export const problems = {
   }) => {
     const since = of.seenAgoMs === null ? '' : `; last seen ${formatAge(of.seenAgoMs)} ago`
     const jobs = `; ${of.jobs === 1 ? '1 job on this node is' : `${of.jobs} jobs on this node are`} in an unknown state until it responds`
-    const end = of.giveUpAfterSeconds === null ? '' : `, or is given up after ${formatDuration(of.giveUpAfterSeconds)}`
+    const end =
+      of.giveUpAfterSeconds === null
+        ? ''
+        : `, or until Scrapdeck gives up on it after ${formatDuration(of.giveUpAfterSeconds)}`
     return `${withoutStop(of.problem)}${since}${of.jobs === 0 ? '' : `${jobs}${end}`}`
   },
   'problem_title.node_stuck': ({ node }: AtNode) => `${node} is stuck`,

@@ -110,7 +110,7 @@ describe('the list of problems', () => {
     ])
     const patient = aFleetNode({ health: 'down', problem: plain('no answer') }, { giveUpAfterSeconds: 600 })
     expect(problemsOf({ nodes: [patient], live: [accepted, accepted] })[0]?.text).toMatch(
-      /2 jobs on this node are in an unknown state until it responds, or is given up after 10 min$/
+      /2 jobs on this node are in an unknown state until it responds, or until Scrapdeck gives up on it after 10 min$/
     )
   })
 

@@ -139,7 +139,7 @@ export const texts = area('jobs', {
   itMayThenRunTwice: 'It may then run twice.',
   mayHaveRunTwiceTitle: 'This job may have run more than once.',
   mayHaveRunTwiceText:
-    'A node lost the job or was given up, so the job was run again. Its first items may be duplicated. See the attempts for details.',
+    'A node lost the job, or Scrapdeck gave up on the node, so the job was run again. Its first items may be duplicated. See the attempts for details.',
   unclearTitle: 'The run ended, but its log does not show how.',
   unclearText:
     'The log level hides Scrapy’s closing messages, and the node does not report the exit code. Set LOG_LEVEL=INFO for the spider to see its outcome.',
@@ -292,8 +292,8 @@ export const texts = area('jobs', {
   waited: (age: string) => `waited ${age}`,
   stepLimitHit: 'The job exceeded a limit. Scrapdeck asks it to stop and kills it if it does not.',
   stepReleased: 'The job is no longer held: it waits for its turn.',
-  stepGivenUp: 'The node was given up, so the job was queued for other nodes. It may run twice.',
-  stepSeenAgain: 'The node lists the job again after it was given up or lost, or lists it twice.',
+  stepGivenUp: 'Scrapdeck gave up on the node and queued the job for other nodes. It may run twice.',
+  stepSeenAgain: 'The node lists the job again after Scrapdeck considered it lost, or lists it twice.',
   stepLogKept: 'The log may end before the run did.',
   stepWithdrawn:
     'The node accepted the job but did not start it. It was removed from the node’s queue and did not run there.',
