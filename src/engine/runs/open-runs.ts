@@ -87,7 +87,7 @@ export function openRuns(opened: AsyncDisposableStack, options: LocalNodeSetting
     jobFigures,
     jobLogs,
     errorGroups,
-    /** The caller adopts them, so that the sweeps stop before the parts that they use. */
+    /** The caller must stop the sweeps before the parts that they use. */
     sweeps,
     openItems,
     countFilled: async (jobId: JobId, signal: AbortSignal) => (await openItems()).countFilled({ jobId }, signal)

@@ -83,7 +83,7 @@ export interface Plugin {
   jobEnded?(event: JobEvent<'job.ended'>): Answer<void>
   /** The hooks of plugins for Scrapyd. `jobId` is the id in Scrapyd's API. */
   on_spider_start?(project: string, spider: string, jobId: string): Answer<void>
-  /** Called when a job has ended after its last try, if its spider had started. */
+  /** Called when a job has ended after its last attempt, if its spider had started. */
   on_spider_complete?(project: string, spider: string, jobId: string, success: boolean): Answer<void>
   /** Called for credentials that Scrapdeck itself does not accept. No result: they are wrong. Never log them. */
   authenticate?(credentials: { username: string; password: string }): Answer<PluginUser | undefined | null>

@@ -187,7 +187,7 @@ async function callHook(
   try {
     const given = argumentsOf(hook, delivery)
     if (given === null) return { isGood: true, answer: 'not needed' }
-    // Waits until the thread can start, because a failed call would use up one of the delivery's tries.
+    // Waits until the thread can start, because a failed call would use up one of the delivery's attempts.
     await thread.untilStartable()
     await thread.call(hook, given)
     return { isGood: true, answer: 'delivered' }
@@ -246,7 +246,7 @@ function idOf({ name }: PluginSettings): WebhookId {
   return `plugin:${name}` as WebhookId
 }
 
-/** With the plugin's own texts made fit to be shown. */
+/** Makes the plugin's texts fit to be shown. */
 function saidBy(error: unknown): Message {
   if (error instanceof z.ZodError) return say('plugin.not_an_answer', { most: WAIT_MAX_SECONDS })
   const said = saidOf(error)

@@ -19,9 +19,9 @@ export interface DelivererParts {
 
 /** The maximum number of concurrent deliveries per webhook. Failing webhooks and plugins get one at a time. */
 const AT_ONCE_MAX = 4
-/** How long to wait after a change, because changes come in bursts. */
+/** How long to wait after a change. Changes come in bursts, and one check handles all of them. */
 const DELIVER_AFTER_MS = 50
-/** The maximum time between checks, because the wall clock can change. */
+/** The maximum time between checks. The wall clock can change, so waiting for the next due time is not enough. */
 const DELIVER_EVERY_MS = 60_000
 const PAUSE_FIRST_MS = 1_000
 const PAUSE_MAX_MS = 60_000
@@ -32,7 +32,7 @@ const STOP_GRACE_MS = 2_000
  */
 const PLUGIN_BACK_OFF_MS = [1_000, 30_000, 300_000]
 
-/** `waiting`: it failed and will be retried. `dead`: no further attempts. */
+/** `waiting`: the delivery failed and will be retried. `dead`: no further attempts. */
 export interface Tried {
   webhook: StoredWebhook
   state: DeliveryTry['state']
@@ -45,17 +45,17 @@ interface Pace {
 }
 
 /**
- * Delivers the outbox at least once: if the engine dies before a result is on disk, it repeats the delivery with
- * the same id. Webhooks never wait for one another. A failing webhook is retried after growing pauses, and the
- * deliveries queued behind it lose none of their tries.
+ * Delivers the outbox at least once: if the engine dies before a result is on disk, it repeats the delivery with the
+ * same id. Webhooks never wait for one another. A failing webhook is retried after growing pauses, and the deliveries
+ * queued behind it lose none of their attempts.
  */
 export class Deliverer {
-  /** `changed`: what the list of webhooks shows has changed. `tried`: a delivery was tried, with this result. */
+  /** `changed`: what the list of webhooks shows has changed. `tried`: a delivery was attempted, with this result. */
   readonly events = new EventEmitter<{ changed: []; tried: [Tried] }>()
   readonly #parts: DelivererParts
   readonly #paces = new Map<string, Pace>()
   readonly #sending = new Set<Promise<void>>()
-  /** Deliveries tried since the last read started. The result of that read can still contain their old state. */
+  /** Deliveries attempted since the last read started. The result of that read can still contain their old state. */
   readonly #attemptedSince = new Set<string>()
   #webhooks = new Map<string, StoredWebhook>()
   #stopListening: (() => void) | null = null

@@ -11,7 +11,7 @@ export function guardedLookup(guard: AddressGuard, resolve: typeof lookup = look
     resolve(host, { ...options, all: true }, (error, addresses) => {
       if (error !== null) return callback(error, [])
       const refused = addresses.find(({ address }) => !guard.isAllowed(address))
-      // One forbidden address is enough, because we do not control which of them the connection would use.
+      // One forbidden address is enough, because we do not control which address the connection would use.
       if (refused !== undefined) return callback(forbidden(`${host} (${refused.address})`), [])
       if (options.all === true) callback(null, addresses)
       else callback(null, addresses[0]!.address, addresses[0]!.family)

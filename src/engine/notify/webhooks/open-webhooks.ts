@@ -38,7 +38,7 @@ export function openWebhooks(
   const { store, plugins, clock } = parts
   const guard = createAddressGuard(networks)
   let loading: Promise<Post> | null = null
-  // Loaded for the first delivery, with its HTTP client.
+  // The HTTP client is loaded for the first delivery.
   const loadPost = async () => (await import('./post.ts')).createPost({ guard, clock })
   const post: Post = parts.post ?? (async (request) => (await (loading ??= loadPost()))(request))
   const readEnds = async (ids: AlertId[]) =>

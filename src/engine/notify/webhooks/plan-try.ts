@@ -16,7 +16,7 @@ export interface SendResult {
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
-/** Delays after the first try, the second, …: over three days in total, so that a weekend's outage loses nothing. */
+/** Delays after the first, second, … attempt: over three days in total, so that a weekend's outage loses nothing. */
 export const BACK_OFF_MS: readonly number[] = [
   5 * SECOND_MS,
   30 * SECOND_MS,
@@ -36,7 +36,7 @@ const JITTER_SHARE = 0.1
 const RETRY_AFTER_MAX_MS = 24 * HOUR_MS
 const ANSWER_MAX_CHARACTERS = 500
 
-/** Plans what follows a try of a delivery. `tries` does not include this try. */
+/** Plans what follows an attempt to deliver. `tries` does not include this attempt. */
 export function planTry(
   delivery: { id: string; tries: number },
   result: SendResult,

@@ -13,8 +13,8 @@ export function makeSecret(random: Random): string {
 }
 
 /**
- * The headers of one try. Every try of a delivery has the same `id` but its own timestamp. While a secret is being
- * rotated, there is one signature per secret. Receivers accept a message if one of its signatures is valid.
+ * The headers of one attempt. Every attempt of a delivery has the same `id` but its own timestamp. While a secret is
+ * being rotated, there is one signature per secret. Receivers accept a message if one of its signatures is valid.
  */
 export function signedHeaders(message: {
   id: string

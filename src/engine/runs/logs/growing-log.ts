@@ -17,7 +17,7 @@ export const LOCAL_POLL_MS = { busy: 100, quiet: 500 }
 export const REMOTE_POLL_MS = { busy: 250, quiet: 400 }
 
 /**
- * How many of the newest bytes are read once for all followers. Followers that are further behind read on their own.
+ * The size of the newest part that is read once for all followers. Followers that are further behind read separately.
  */
 const WINDOW_BYTES = 1_048_576
 /** The minimum interval between reads of a file that changes all the time. */

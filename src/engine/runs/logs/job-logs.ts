@@ -76,7 +76,7 @@ export class JobLogs {
     return attempt === null || attempt.logDeletedAtMs !== null ? null : this.#readOf(attempt, range)
   }
 
-  /** By default, reads the last attempt's log. With `what`, reads the printed output. Rejects with LOG_NOT_FOUND. */
+  /** Reads a log, by default that of the last attempt. `what`: reads the printed output. Rejects with LOG_NOT_FOUND. */
   async readChunk(
     jobId: JobId,
     number: AttemptNumber | undefined,
@@ -108,8 +108,8 @@ export class JobLogs {
   }
 
   /**
-   * Polls the node only while it is iterated. Without a number, follows the newest attempt that has a log at the first
-   * read. It does not move on to a retry, which writes a different file with different offsets.
+   * Polls the node only while the caller iterates. Without a number, follows the newest attempt that has a log at the
+   * first read. Does not move on to a retry, which writes a different file with different offsets.
    */
   async *tail(
     jobId: JobId,

@@ -23,7 +23,7 @@ export interface TailOptions {
 }
 
 /**
- * Streams the log of a run as it grows, from any source (a file, a node, the archive), only while it is iterated.
+ * Streams the log of a run as it grows, from any source (a file, a node, the archive), only while the caller iterates.
  * Chunks end at line ends. An unfinished line is sent when nothing follows it. Waits for a log that does not exist yet,
  * and starts over when the log is replaced or becomes shorter.
  *
@@ -54,7 +54,7 @@ export async function* tailLog(options: TailOptions): AsyncGenerator<LogChunk, v
         const isOther = fileId !== undefined && range.fileId !== undefined && range.fileId !== fileId
         fileId = range.fileId
         if (range.sizeBytes < offset || isOther) {
-          // A node that reports this on every read must not keep us busy.
+          // A node that reports a replaced log on every read must not keep us busy.
           if (startsOver) await sleep(clock, RETRY_MS, signal)
           offset = 0
           startsOver = true

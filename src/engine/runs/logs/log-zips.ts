@@ -151,7 +151,7 @@ export class LogZips {
   }
 }
 
-/** Two jobs can share a jobid. The second is then named by its id. */
+/** If two jobs share a jobid, the second is named by its id. */
 function nameOf({ id, project, spider, jobid }: StoredJob, taken: ReadonlySet<string>): string {
   const folder = `${partOf(project)}/${partOf(spider)}`
   const name = `${folder}/${problemOfPathPart(jobid) === null ? jobid : id}.log`

@@ -235,7 +235,7 @@ class OneSearch {
     const { store, archive, clock, liveFileOf } = this.#parts
     const { signal } = this.#stopping
     const endedSinceMs = clock.nowMs() - UNARCHIVED_MS
-    // While the node of a lost run is away, the copy is all that is left of the log.
+    // While the node of a lost run is unreachable, the copy is all that is left of the log.
     const copied = await archive.copies.list()
     const runs = await store.listUnarchivedRuns(filter, { endedSinceMs, copied, limit: MOST_UNARCHIVED })
     const targets = async function* (): AsyncGenerator<Target> {
@@ -282,7 +282,7 @@ class OneSearch {
 
   #findCandidates(): Promise<Candidates | null> {
     const term = createQueryPlan(this.#input)
-    // Without the index, the search reads everything. It is slower but has the same results.
+    // Without the index, the search reads everything, which is slower but has the same results.
     return isEverything(term)
       ? Promise.resolve(null)
       : this.#parts.index.probe(term, this.#stopping.signal).catch((error: unknown) => {

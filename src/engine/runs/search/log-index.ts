@@ -49,7 +49,7 @@ interface OpenMember extends LogKey {
 }
 
 /**
- * Adds archived logs to the index in steps, in its own thread, so that indexing never delays the end of a run. Logs
+ * Adds archived logs to the index in steps, in a separate thread, so that indexing never delays the end of a run. Logs
  * that are not in the index yet are always searched.
  *
  *     archived ──(a step)──▶ in blocks, its end in the open block ──(the block is full)──▶ in the index

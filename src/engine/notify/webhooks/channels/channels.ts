@@ -92,7 +92,7 @@ export function createChannels(parts: ChannelsParts): Channels {
       async () =>
       ({ target, id, body }) =>
         plugins.sendAlert(target.plugin, { id, body }),
-    // The app shows it from the change feed, so nothing is sent.
+    // The app shows the alert from the change feed, so nothing is sent.
     desktop: async () => async () => ({ isGood: true, answer: 'shown in the app' })
   }
 

@@ -14,7 +14,7 @@ const TIME_LIMIT_MS = 10_000
 /** The limit for both outputs together. */
 const OUTPUT_MAX_BYTES = 65_536
 const KEPT_BYTES = 2_000
-/** How long we wait for more output after the exit, because a process that left the group can keep our pipes open. */
+/** How long to wait for output after the exit. A process that left the group can keep our pipes open. */
 const DRAIN_MS = 1_000
 /** The variables that a program inherits. Any other variable could contain passwords of the service. */
 const PASSED_ON =
@@ -57,7 +57,7 @@ function run({ program, args }: AlertCommand, input: string, clock: Clock): Prom
   child.stdout.on('data', receive)
   child.stderr.on('data', receive)
   child.stdin.on('error', () => {
-    // The program may end without reading its input: its exit code says whether that was intended.
+    // The program can end without reading its input. Its exit code says whether that was intended.
   })
   child.stdin.end(input)
   let drain = { cancel() {} }
@@ -88,6 +88,6 @@ function killGroup(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL')
   } catch {
-    // The process has just ended.
+    // The process group may have ended already.
   }
 }

@@ -51,5 +51,5 @@ function linesOf({ kind, firing, resolved, moreResolved }: AlertNews, count: num
   ]
 }
 
-/** The ended run that an alert is about. Only alerts about a spider have one. Other runs may not have ended yet. */
+/** The ended run that an alert is about. Only alerts about a spider have one. Runs of other alerts can be live. */
 const endedRunOf = ({ watch, labels }: AlertView) => (kindOfSubject(watch) === 'spider' ? labels.jobId : null)

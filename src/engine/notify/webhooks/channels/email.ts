@@ -114,7 +114,7 @@ function idsOf({ id, channel, news, target }: Message<'email'>): { own: string; 
   }
 }
 
-/** What the conversation must not show. SMTP logins contain the password in base64. */
+/** The texts that the recorded conversation must not show. SMTP logins contain the password in base64. */
 function secretsOf({ secret, target: { username } }: Message<'email'>): string[] {
   const base64 = (text: string) => Buffer.from(text, 'utf8').toString('base64')
   return [secret, base64(secret), base64(`\0${username}\0${secret}`)]

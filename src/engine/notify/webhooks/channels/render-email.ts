@@ -97,7 +97,7 @@ function htmlOf(news: AlertNews, links: Links, subject: string, { log, history }
   return card({ subject, preview: preview(news), mood, parts })
 }
 
-/** With several alerts, readers must see which run the log belongs to. */
+/** If there are several alerts, readers must see which run the log belongs to. */
 function logHtml({ subject, jobId, lines }: AlertLogExcerpt, links: Links): string {
   const url = jobLink(links, { labels: { jobId } })
   const source = sourceLine(textOf('mail.job', { jobId }), url === null ? null : { url, text: textOf('mail.open_job') })

@@ -6,7 +6,7 @@ type ChannelProjects = { projects?: readonly ProjectName[] | undefined }
 
 const isForAll = ({ projects }: ChannelProjects): boolean => projects === undefined || projects.length === 0
 
-/** Whether a channel can receive alerts of this project (null: without a project). This whole file is pure. */
+/** Whether a channel can receive alerts of this project. null: alerts without a project. This whole file is pure. */
 export const mayTell = (channel: ChannelProjects, project: ProjectName | null): boolean =>
   isForAll(channel) || (project !== null && channel.projects!.includes(project))
 

@@ -39,7 +39,7 @@ export class Spool {
   readonly #frames: FrameSizes[]
   #map: FrameMap
   #restBytes: number
-  /** Whether the spool may have files. Most spools are created and removed without any. */
+  /** Whether the spool can have files. Most spools are created and removed without any. */
   #hasFrames = false
   #hasRest = false
   /** Frames and rest must change together. */

@@ -8,7 +8,7 @@ export interface LineQuery {
   matchesCase: boolean
 }
 
-/** A line with a match. Positions in `text` are characters; others are bytes of the searched data. */
+/** A line with a match. Positions in `text` count characters. Other positions count bytes of the searched data. */
 export interface LineMatch {
   lineStart: number
   text: string
@@ -57,9 +57,9 @@ function textMatcher(finder: TextFinder, matchLength: number): LineMatcher {
 }
 
 /**
- * Searches all lines together, which is many times faster than line by line. A match can then span lines (`[^x]+`,
- * `\s`), so it is confirmed on its line alone. If few lines contain the text that every match must contain, the
- * other lines are skipped.
+ * Searches all lines together, which is many times faster than searching line by line. A match can then span lines
+ * (`[^x]+`, `\s`), so it is confirmed on its line alone. If few lines contain the text that every match must contain,
+ * the other lines are skipped.
  */
 function expressionMatcher(
   { everywhere, inLine }: { everywhere: RegExp; inLine: RegExp },

@@ -41,7 +41,7 @@ export interface OpenLog {
   close(): void
 }
 
-/** Returns a copy that may be kept. */
+/** Returns a copy that the caller can keep. */
 export function readBytes(log: OpenLog, from: number, to: number): Buffer {
   const parts: Buffer[] = []
   for (const { bytes } of log.blocks(from, Math.min(to, log.sizeBytes))) parts.push(Buffer.from(bytes))
@@ -87,7 +87,7 @@ function openSpool({ framesPath, frames, restPath, restAt, restBytes }: SpoolFil
       const start = Math.max(from, framesBytes)
       if (to <= start) return
       const rest = open(restPath)
-      // The file's header is its position in the log.
+      // The header states where the file starts in the log.
       if (Number(readExactly(rest, 0, restAt).readBigUInt64LE()) !== framesBytes) throw damaged('it grew meanwhile')
       yield { offset: start, bytes: readExactly(rest, restAt + start - framesBytes, to - start) }
     },
@@ -161,7 +161,7 @@ const NEWLINE = 0x0a
 /** How much to read at a time beyond `to`, to reach the end of the last line. */
 const STEP_BYTES = 65_536
 
-/** Lines that start at or after `from` and before `to`, so consecutive ranges contain each line once. */
+/** Yields the lines that start at or after `from` and before `to`. Consecutive ranges thus contain each line once. */
 export function* wholeLines(log: OpenLog, from: number, to: number): Generator<LogBlock> {
   let isInside = from === 0
   let endsAtNewline = true

@@ -11,7 +11,7 @@ export interface SearchOrder {
   query: LineQuery
   from: number
   to: number
-  /** Further matching lines are only counted. */
+  /** The maximum number of lines to return. Further matching lines are only counted. */
   mostLines: number
   countsLines: boolean
 }

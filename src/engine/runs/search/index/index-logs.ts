@@ -23,7 +23,7 @@ export interface IndexResult {
   logs: (IndexedLogBlocks | null)[]
   nextBlock: number
   openBlock: OpenBlock | null
-  /** The number of the open block if this order closed it. Null: the block is still open. */
+  /** The number of the open block if this call closed the block. Null: the block is still open. */
   closedBlock: number | null
 }
 

@@ -15,7 +15,7 @@ export interface RecordFilter {
   untilMs: number | null
 }
 
-/** The head of the record that a line belongs to. `atMs` is its time as if it were UTC. Null: none. */
+/** The head of the record that a line belongs to. `atMs`: the record's time as if it were UTC. Null: none. */
 export interface LineRecord {
   level: RecordLevel
   time: string | null
@@ -134,7 +134,7 @@ export function fitsRecord(record: LineRecord | null, { minLevel, sinceMs, until
   if (minLevel !== null && (record === null || isBelow(record.level, minLevel))) return false
   const atMs = record?.atMs ?? null
   if (atMs === null) return true
-  // Most logs have whole seconds.
+  // Most logs have whole seconds, so a record can be up to 999 ms later than its time.
   return (sinceMs === null || atMs + 999 >= sinceMs) && (untilMs === null || atMs <= untilMs)
 }
 

@@ -144,7 +144,7 @@ function scanLog(log: OpenLog, { pieces, matcher, finder, left, isStopped, resul
       return search(carriedAt, line)
     }
 
-    /** `bytes` has whole lines, except that its first line can be the end of one that starts before the piece. */
+    /** `bytes` has whole lines, except that the first can be the end of a line that starts before the piece. */
     function search(offset: number, bytes: Buffer): boolean {
       finder.enter(offset, bytes)
       return matcher.find(bytes, ({ lineStart, text, matchAt, matchLength }) => {
@@ -169,7 +169,7 @@ function scanLog(log: OpenLog, { pieces, matcher, finder, left, isStopped, resul
   }
 }
 
-/** Called only for a match, because it can read the previous frame. */
+/** Call this only for a match, because it can read the previous frame. */
 const isLineStart = (log: OpenLog, at: number): boolean => at === 0 || readBytes(log, at - 1, at)[0] === NEWLINE
 
 class LineCounter {
