@@ -49,7 +49,7 @@ export interface EngineOptions
     MonitoringOptions,
     ApiOptions {
   /**
-   * The lease by which this engine leads the engines of its database (`postgres.lease`). Absent if it is the only
+   * The lease by which this engine can lead all engines on its database (`postgres.lease`). Absent if it is the only
    * engine.
    */
   leadership?: Leadership
@@ -58,11 +58,11 @@ export interface EngineOptions
   /** Modules that run with the engine, each in its own thread (docs/plugins.md). */
   plugins?: readonly PluginSettings[]
   webhookNetworks?: string
-  /** Secret files of the host application, which addresses of clusters must not name. */
+  /** Secret files of the host application, which cluster addresses must not name. */
   secretFiles?: readonly string[]
   /**
-   * Waits between the steps of a cancel, in seconds: after INT, after the second INT, after KILL. Default: 30, 15 and
-   * 15.
+   * The waits between the steps of a cancel, in seconds: after INT, after the second INT, after KILL. Default: 30, 15
+   * and 15.
    */
   cancelWaitsSeconds?: readonly [number, number, number]
   logger?: Logger
@@ -74,7 +74,7 @@ export interface EngineOptions
     logArchive?: LogArchivePort
     /** null: archived logs are not indexed, and a search reads them all. */
     logIndex?: null
-    /** null: the fields of items are not counted after a run. */
+    /** null: item fields are not counted after a run. */
     itemCounts?: null
     localNode?: LocalNode | null
     createNodeClient?: (node: StoredNode, password: string | null) => NodeClient
@@ -97,7 +97,7 @@ export interface Engine {
   answers: Pick<RememberedAnswers, 'once'>
   incoming: Pick<IncomingFiles, 'begin' | 'toFile' | 'fromFile'>
   credentials: { username: string; password: string }
-  /** Lets a plugin check a name and a password. null: no plugin does so. */
+  /** Lets a plugin check a name and a password. null: no plugin has this hook. */
   authenticate: Plugins['authenticate']
   access: Access
   secondFactors: SecondFactors
@@ -106,7 +106,7 @@ export interface Engine {
   pulling: Pick<PullingNodes, 'authenticate' | 'get' | 'messages'>
   crawlCacheSeconds: number
   /**
-   * Sets the address of the HTTP server. `plainHttpOn`: the address beyond this machine on which it speaks plain HTTP.
+   * Sets the address of the HTTP server. `plainHttpOn`: the address on which other machines can reach it by plain HTTP.
    */
   setAddress(address: string, plainHttpOn?: string | null): void
   /** Sets the certificate of the HTTP server, so that alerts can report its expiry. null: no TLS. */
@@ -122,7 +122,7 @@ export interface Engine {
   stopLocalSpiders(): Promise<void>
   /**
    * Refuses new work and waits for the last write. Spiders keep running. Can be called twice. Rejects if a part could
-   * not be closed (several: an AggregateError). All other parts, including the data directory, are closed even then.
+   * not be closed (several: with an AggregateError). Even then, closes all other parts, including the data directory.
    */
   stop(): Promise<void>
 }

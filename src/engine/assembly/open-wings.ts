@@ -43,7 +43,7 @@ export async function openWings(opened: AsyncDisposableStack, given: EngineOptio
   const { seams = {}, logger = silentLogger, leadership = null } = given
   const { clock = systemClock, random = systemRandom } = seams
   const tools: Tools = { clock, random, logger }
-  // In a cluster, each engine hosts its own local node, regardless of the leader.
+  // In a cluster, each engine hosts its own local node, regardless of which engine leads.
   const options = leadership === null ? given : { ...given, localSlots: 0 }
   const localNode = seams.localNode === undefined && options.localSlots === 0 ? null : seams.localNode
   const hasLocalNode = localNode !== null
@@ -97,7 +97,7 @@ export async function openWings(opened: AsyncDisposableStack, given: EngineOptio
     scrapydVersionOf: (id) => above.fleet?.get(id)?.stored.scrapydVersion ?? null,
     hasNode: (id) => above.fleet?.get(id) !== undefined
   })
-  // Belongs to the jobs wing, but the local node and the clients of nodes use it.
+  // Belongs to the jobs wing, but the local node and the node clients use it.
   const live = new LiveAttempts({ store, clock })
   const isLive = (jobid: string) => live.hasJobid(jobid)
   const nodes = await openNodes(opened, options, {

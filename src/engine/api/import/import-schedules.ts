@@ -14,10 +14,7 @@ export type ImportSource = 'scrapydweb' | 'gerapy' | 'crontab'
 
 export interface ImportSchedulesOptions {
   from: ImportSource
-  /**
-   * The path of the database or crontab, or of the folder that contains it. If `text` is given (from a pipe), only a
-   * name.
-   */
+  /** The path of the database or crontab, or of its folder. If `text` is given (from a pipe), only errors use this. */
   path: string
   text?: string
   /** The zone for schedules without one. null: the zone of the other program or of this machine. */

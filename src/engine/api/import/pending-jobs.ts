@@ -98,7 +98,7 @@ function finite(priority: number | null): number {
   return Math.min(Math.max(priority ?? Number.NEGATIVE_INFINITY, -Number.MAX_VALUE), Number.MAX_VALUE)
 }
 
-/** Converts numbers to text. For any other value, returns its name, quoted. */
+/** Converts numbers to text. Returns the quoted name of the first value that is neither text nor a number. */
 function toTexts(values: Record<string, unknown>): Record<string, string> | string {
   const texts: [string, string][] = []
   for (const [name, value] of Object.entries(values)) {

@@ -206,8 +206,8 @@ export async function seenTimeline(timeline: Transition[], seen: Seen, reads: Jo
 type ScheduleReads = JobReads & { store: Pick<ScheduleReader, 'getSchedules'> }
 
 /**
- * Finds the runs that the caller may see. A run from before the schedule moved to its current projects is visible only
- * if all its jobs are visible.
+ * Finds the firings that the caller may see. A firing from before the schedule moved to its current projects is visible
+ * only if it has jobs and all of them are visible.
  */
 async function seenPast(
   ids: Iterable<ScheduleId>,

@@ -167,15 +167,14 @@ export class ScrapydCommands {
   }
 
   /**
-   * Ended runs are the newest `finishedToKeep` of all projects, newest first, and then filtered by project. Secrets
-   * are masked.
+   * Takes the newest `finishedToKeep` ended runs of all projects, newest first, then filters by project. Masks secrets.
    */
   async listJobs(project: ProjectName | null, finishedToKeep: number): Promise<ScrapydJobs> {
     if (project !== null) this.#parts.projects.catalog.requireProject(project)
     return this.#lists.list(project, finishedToKeep)
   }
 
-  /** Allowed while jobs need the version: running jobs keep their egg, queued jobs wait for a new upload. */
+  /** Allowed while jobs need the version: running jobs keep their egg, and queued jobs wait for a new upload. */
   async deleteVersion(project: ProjectName, version: VersionName): Promise<void> {
     await this.#parts.projectCommands.deleteVersion(project, version, { inUse: 'allow' })
   }

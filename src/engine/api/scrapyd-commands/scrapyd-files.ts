@@ -121,7 +121,7 @@ export class ScrapydFiles {
     const unknown = { sizeBytes: null, modifiedAtMs: null }
     const { store } = this.#parts
     if (spider === undefined) {
-      // Listed from runs instead of uploads, because the logs of a deleted project remain, as on a disk.
+      // The list comes from runs instead of uploads, because the logs of a deleted project remain, as on a disk.
       const ran = await store.listSpidersElsewhere(LOCAL_NODE_ID)
       const names = project === undefined ? ran.map((run) => run.project) : spidersIn(ran, project)
       return [...new Set(names)].map((name) => ({ name, isDirectory: true, ...unknown }))

@@ -20,7 +20,7 @@ export interface ScrapydOrder {
   args: Record<string, string>
 }
 
-/** The same object or arrays are returned until something changes, so callers can cache by identity. */
+/** Callers get the same object and arrays until something changes, so they can cache by identity. */
 export interface ScrapydJobs {
   pending: {
     jobid: string

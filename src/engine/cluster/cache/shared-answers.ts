@@ -13,7 +13,7 @@ export type FoundAnswer =
 /**
  * Answers that depend only on the store. One engine computes them and all serve them. An answer's position in the
  * change log is read *before* the answer is computed, so the answer includes at least all changes up to its position.
- * An answer is served only if the store is still at that position after the request arrived. So a change need not
+ * An answer is served only if the store is still at that position after the request arrived. Changes therefore need not
  * invalidate answers, and an old answer that is written late is never served.
  */
 export class SharedAnswers {

@@ -2,7 +2,7 @@ import type { EngineInfo } from '../../../shared/contract/index.ts'
 import type { EngineRow, EngineSelf } from '../../storage/lease-table.ts'
 import { canReadEachOther, isSamePlace } from '../../storage/blobs/blobs-place.ts'
 
-/** How long an engine can send no heartbeat before it counts as silent. Engines send one each second. */
+/** How long an engine can go without a heartbeat before it counts as silent. Engines send one each second. */
 export const SILENT_AFTER_MS = 5_000
 
 export function describeEngines(rows: readonly EngineRow[], leader: string | null): EngineInfo[] {
@@ -19,9 +19,7 @@ export function describeEngines(rows: readonly EngineRow[], leader: string | nul
   }))
 }
 
-/**
- * Returns the live engines that store eggs and logs in another location than `self` or encrypt them with other keys.
- */
+/** Returns the live engines whose location of eggs and logs, or whose encryption keys, differ from those of `self`. */
 export function listApart(rows: readonly EngineRow[], self: EngineSelf): EngineRow[] {
   const others = rows.filter(
     // The same address means an earlier process of this engine.

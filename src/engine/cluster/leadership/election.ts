@@ -40,7 +40,7 @@ export class Election {
   #isDrained = false
   #handingTo: { next: string | null } | null = null
   #seen: SeenLease | null = null
-  /** Since when (monotonic) the responses have shown this state of the lease. */
+  /** The monotonic time since which responses have shown this lease state. */
   #unchangedSince = { epoch: -1, renewal: '', atMs: 0 }
   #failure: { error: unknown; atMs: number } | null = null
   #timer: Timer | null = null

@@ -21,7 +21,7 @@ export interface Leadership {
   /** Null if this engine speaks plain HTTP. */
   readonly certificate: EngineCertificate | null
   certificates(): Promise<ReadonlyMap<string, string>>
-  /** Returns the live engines that store eggs and logs in another location than this one. */
+  /** Returns the live engines that store eggs and logs in a different location from this engine's. */
   listApart(): Promise<{ engine: string; place: string }[]>
   /** Hands the lease to `to` or, if null, to the first engine that takes it. Rejects with BAD_INPUT or NOT_FOUND. */
   handOver(to: string | null): Promise<void>

@@ -22,8 +22,8 @@ export type Step = { do: 'follow' } | { do: 'take'; reason: string }
 
 /**
  * Decides whether a follower takes the lease. A free lock shows within milliseconds that a leader is gone. A stalled
- * leader, or one that never had the lock, only loses the lease when it expires. Each follower must see for itself
- * that the lease was not renewed, because the database's clock can step.
+ * leader, or one that never had the lock, only loses the lease when it expires. Each follower must see for itself that
+ * the lease was not renewed, because the database's clock can jump.
  */
 export function nextStep(lease: SeenLease, follower: Follower): Step {
   if (follower.isDrained) return { do: 'follow' }

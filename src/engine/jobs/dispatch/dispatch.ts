@@ -57,9 +57,7 @@ export class Dispatch implements FleetFollower {
     this.#listen()
   }
 
-  /**
-   * Connects the parts with the live attempts and the fleet. A part itself subscribes to the events that only it needs.
-   */
+  /** Connects the parts with the live attempts and the fleet. Parts subscribe to the events that only they need. */
   #listen(): void {
     const { live, fleet, collector } = this.#context
     const dispatcher = this.#dispatcher
@@ -148,9 +146,7 @@ export class Dispatch implements FleetFollower {
     }
   }
 
-  /**
-   * Gives up these jobs' live attempts on unreachable nodes and queues the jobs again. Returns the ids of those jobs.
-   */
+  /** Gives up on attempts of these jobs on unreachable nodes. Queues such jobs again and returns their ids. */
   runElsewhere(jobIds: JobId[]): Promise<string[]> {
     return this.#giveUp.giveUpJobs(jobIds)
   }
@@ -159,7 +155,7 @@ export class Dispatch implements FleetFollower {
     return this.#giveUp.giveUpUnresolved(nodeId)
   }
 
-  /** Since when (wall clock) the node has accepted jobs but started none. Null: it is not stuck. */
+  /** The time (wall clock) since which the node has accepted jobs but started none. Null: it is not stuck. */
   stuckSinceMs(nodeId: NodeId): number | null {
     return this.#stuck.stuckSinceMs(nodeId)
   }

@@ -55,7 +55,7 @@ export interface LiveAttempt {
   readonly retry: RetryPolicy | null
   /** The job's own limits, not merged with the project's. */
   readonly limits: RunLimits | null
-  /** The limit for which we stop the run. The local node reports its own in `exit`. */
+  /** The limit for which we stop the run. The local node reports the limits that it enforces in `exit`. */
   readonly limitHit: Message | null
   /** How the process ended, if the node reports it. */
   readonly exit: SeenExit | null

@@ -31,7 +31,7 @@ export interface Judgement {
 }
 
 /**
- * Does not report a kill, because Scrapy also writes no closing stats after a second INT. Only the signal that ended
+ * Does not report a kill, because Scrapy writes no closing stats after a second INT either. Only the signal that ended
  * the process proves a kill.
  */
 const NO_CLOSING_STATS = say('reason.no_closing_stats')
@@ -86,7 +86,7 @@ export function judgeOutcome(evidence: {
   logged?: LoggedSoFar | null
   /** Null: the node does not report it. No remote Scrapyd does. */
   exit: ProcessEnd | null
-  /** The limit for which we stopped a remote run. The local node reports its own in `exit`. */
+  /** The limit for which we stopped a remote run. The local node reports the limits that it enforces in `exit`. */
   limitHit?: Message | null
   cancelAsked: boolean
   /** The node may have a log but does not return it. `tail` is null. */
@@ -143,7 +143,9 @@ export function judgeOutcome(evidence: {
     return { outcome: 'failed', reason: exitFailure ?? NO_CLOSING_STATS }
   }
 
-  /** Why the deciding part of the log (its end, or its head if the tail shows nothing) was not read. Null: it was. */
+  /**
+   * Why the deciding part of the log (its end, or its head if the tail shows nothing) was not read. Null: no problem.
+   */
   function whyUnread(): Message | null {
     if (evidence.isRefused === true) return say('reason.log_refused')
     const isUnread =
@@ -158,7 +160,7 @@ export function judgeOutcome(evidence: {
   }
 }
 
-/** A traceback of the crawl itself contains one of these functions of Scrapy. In JSON, the path is escaped. */
+/** A traceback of the crawl itself contains one of these Scrapy functions. In JSON, the path is escaped. */
 const CRAWL_RAISED = /scrapy[\\/]{1,4}crawler\.py\\?", line \d+, in (?:crawl|_crawl|crawl_async|_crawl_and_track)\b/
 
 /** If the log's format has no recognizable record heads, looks for the text of Scrapy's messages. */

@@ -10,8 +10,8 @@ export interface QueueLane {
   jobs: readonly QueueHead[]
   hasMore: boolean
   /**
-   * Whether the maximum number of heads was read and none could be placed. Other lanes do not wait for the lane's other
-   * jobs.
+   * Whether the maximum number of heads was read and none could be placed. If so, other lanes do not wait for the rest
+   * of this lane.
    */
   isStuck?: boolean
 }
@@ -53,8 +53,9 @@ interface ProjectTurn extends ProjectShare {
 
 /**
  * The order in which queued jobs are considered: highest priority first, then the project with the fewest slots for
- * its weight, at equal shares the one whose turn it is, then the oldest job (rank, then id). So a project with ten
- * thousand jobs never starves another. Building the order takes one step per lane; each further step is logarithmic.
+ * its weight, at equal shares the one whose turn it is, then the oldest job (rank, then id). A project with ten
+ * thousand jobs thus never starves another. Building the order takes one step per lane; each further step is
+ * logarithmic.
  *
  * If a lane has more jobs than were read, the order ends at the last one read (`endedAt`), unless the lane is stuck:
  * the next job is unknown, and jobs of lower priority must not go before it.

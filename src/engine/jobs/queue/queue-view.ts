@@ -24,7 +24,7 @@ interface ViewedLine extends QueueLine {
 
 /**
  * The queue as dispatching sees it, in memory: all lanes, grouped into lines, with the first jobs of each. The store
- * reports which lanes changed, and only these are read again. So the cost of a dispatcher run depends on what it
+ * reports which lanes changed, and only these are read again. The cost of a dispatcher run therefore depends on what it
  * sends and what changed, not on the length of the queue.
  */
 export class QueueView {
@@ -36,7 +36,7 @@ export class QueueView {
   #toReadAhead: string[] = []
   #readings = 0
   #readingsAhead = 0
-  /** Jobs taken during a read-ahead. Its result may still contain them. */
+  /** Jobs taken during a read-ahead, whose result may still contain them. */
   readonly #takenMeanwhile = new Set<string>()
   #isStopped = false
   #isComplete = false

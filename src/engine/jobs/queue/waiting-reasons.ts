@@ -31,8 +31,8 @@ export class WaitingReasons {
   readonly #progressOf: (jobId: JobId) => LiveFigures | null
 
   /**
-   * `unknownSince` returns since when a node has been unreachable (null: it responds). `progressOf` returns what the
-   * log of a running job shows. `pendingOf` returns why a node has not started a job that it accepted.
+   * `unknownSince` returns the time since which a node has been unreachable (null: it responds). `progressOf` returns
+   * what the log of a running job shows. `pendingOf` returns why a node has not started a job that it accepted.
    */
   constructor(
     unknownSince: (nodeId: NodeId) => number | null = () => null,

@@ -168,7 +168,7 @@ export class RedisCache implements SharedCache {
       this.#hasAdoptedCredentials = true
     }
     this.#identity = await origin.readIdentity()
-    // Reads this position before the database's. If the database's is still lower, it was restored from a backup.
+    // Reads this position first. If the database's position is still lower, the database was restored from a backup.
     const newest = Number((await client.get(this.#newest)) ?? -1)
     if (newest > (await origin.position())) this.#identity = await origin.renewIdentity()
   }

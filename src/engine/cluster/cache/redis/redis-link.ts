@@ -211,8 +211,7 @@ export class RedisLink {
     if (this.#isStopped || (isUpNow && isUp)) return
     const { logger, clock } = this.#options
     if (!isUpNow && !isUp && before !== null) {
-      // Keeps a reason why the connection could not be opened, because it says more than that the connection was
-      // closed.
+      // The closing of a connection does not replace the reason why it could not be opened, because that says more.
       if (reason !== CLOSED) this.#state = { name, isUp, reason, sinceMs }
       return
     }
@@ -233,7 +232,7 @@ function allowHidden(error: unknown): string {
   throw error
 }
 
-/** Omits parts of commands, which the messages of the client or the server can quote. */
+/** Omits the parts of commands that messages from the client or the server can quote. */
 function describe(error: unknown): string {
   const { message, code, errors } = error as NodeJS.ErrnoException & { errors?: NodeJS.ErrnoException[] }
   const network = code ?? errors?.[0]?.code

@@ -2,7 +2,7 @@ import { MAX_DEBT_SECONDS } from '../token-bucket.ts'
 
 /**
  * Scripts use the cache's clock, so the engines' clocks do not matter. Only tests pass a time. Numbers are passed as
- * text, because Redis cuts off their fractions.
+ * text, because Redis truncates fractions.
  */
 
 const NOW = `
@@ -66,8 +66,8 @@ return 0
 `
 
 /**
- * Sessions belong to credentials. An engine with other credentials neither sees nor ends them. If the cache lost its
- * data, the first session sets the fingerprint of the credentials.
+ * Sessions belong to credentials. An engine with different credentials neither sees nor ends them. If the cache lost
+ * its data, the first session sets the fingerprint of the credentials.
  */
 const OURS = (fingerprint: string) => `
 local kept = redis.call('GET', KEYS[2])

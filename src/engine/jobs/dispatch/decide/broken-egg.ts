@@ -7,7 +7,7 @@ export interface EggCandidate {
   name: string
   mode: NodeMode
   isUp: boolean
-  /** Since when the node has been away (`isAway`). Null: it is up, or not polled yet. */
+  /** When the node became unavailable (`isAway`). Null: it is up, or not polled yet. */
   awaySinceMs: number | null
   egg: EggState
   /** The node's last error when importing the egg. Null: the node has not refused the egg. */
@@ -18,9 +18,9 @@ export interface BrokenEgg {
   error: string
   nodes: string[]
   output: string
-  /** The earliest of these nodes' last tries (wall clock). Jobs queued later wait for another try. */
+  /** The earliest of these nodes' last imports (wall clock). Jobs queued later wait for another import. */
   triedSinceMs: number
-  /** Nodes that must try the egg again for later jobs, sorted by their last try, oldest first. */
+  /** Nodes that must import the egg again for later jobs, sorted by their last import, oldest first. */
   askAgain: NodeId[]
 }
 

@@ -26,8 +26,8 @@ export interface PlaceInput {
   /** The limits that apply to a spider, with their current live counts. `place` does not change them. */
   rulesFor: (project: ProjectName, spider: string) => readonly CountedRule[]
   /**
-   * How many logs of the spider may be newer than the log of the live run that has been quiet longest. Null: no run is
-   * live.
+   * How many of the spider's logs may be newer than the log of its live run that has been quiet longest. Null: no run
+   * is live.
    */
   newerLogs: (nodeId: NodeId, project: ProjectName, spider: string) => number | null
   assignmentsMax: number
@@ -57,7 +57,7 @@ export interface Plan {
   /** Why the remaining jobs wait. A line with jobs left has an entry, or each of its lanes with jobs left has one. */
   waiting: WaitingPlan
   /**
-   * Whether the plan ended early, because a lane's known heads ran out or the maximum was placed. For later jobs, the
+   * Whether the plan ended early, because a lane ran out of known heads or the maximum was reached. For later jobs, the
    * plan has no waiting reasons.
    */
   isPartial: boolean
@@ -243,7 +243,7 @@ class Placing {
     return false
   }
 
-  /** When Scrapyd starts a run, it keeps a number of the spider's logs and deletes the others, even of running jobs. */
+  /** On a start, Scrapyd keeps some of the spider's logs and deletes the others, even those of running jobs. */
   #wouldDeleteLog({ id, logsKept }: PlaceableNode, project: ProjectName, spider: string): boolean {
     if (logsKept === null) return false
     const given = this.#givenOfSpider.get(`${id} ${project} ${spider}`) ?? 0
@@ -268,8 +268,8 @@ class Placing {
   }
 
   /**
-   * Returns the node that can run this job once it has the egg: one that is receiving the egg, or one that is sent it
-   * now. Records in `found` what keeps the job from other nodes without the egg.
+   * Returns the node that can run this job once it has the egg: one that is receiving the egg, or one to which the egg
+   * is sent now. Records in `found` what keeps the job from other nodes without the egg.
    */
   #nodeToGetTheEgg(choice: Choice, head: Head, rules: readonly CountedRule[], found: Kept): PlaceableNode | null {
     const { line } = head

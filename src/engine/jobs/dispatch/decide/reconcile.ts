@@ -7,8 +7,8 @@ export interface BelievedAttempt {
   jobid: string
   state: Exclude<AttemptState, 'ended'>
   /**
-   * Clock.monotonicMs when the POST ended or when this engine took over the attempt. Only a snapshot that starts
-   * later can prove that the job is not there. Null: the POST is in flight.
+   * Clock.monotonicMs when the POST ended or when this engine took over the attempt. Only a snapshot that starts later
+   * can prove that the node does not have the job. Null: the POST is in flight.
    */
   sendEndedAtMs: number | null
   /**
@@ -18,7 +18,7 @@ export interface BelievedAttempt {
   isTakenOverUnresolved: boolean
 }
 
-/** Since when, and for how many complete snapshots, an attempt was in none of the node's lists. */
+/** Since when, and in how many complete snapshots, an attempt has been in none of the node's lists. */
 export interface Absence {
   firstBegunAtMs: number
   snapshots: number

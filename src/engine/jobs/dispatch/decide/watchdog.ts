@@ -1,5 +1,5 @@
 import { backoffMs } from '../../../runtime/backoff.ts'
-/** How long a job may wait at first while a slot is free: three of Scrapyd's poll intervals of 5 s. */
+/** How long a job can wait at first while a slot is free: three of Scrapyd's poll intervals of 5 s. */
 const PATIENCE_MS = 15_000
 /** A node that starts no job for longer than this is stuck, regardless of how rarely it polls. */
 export const PATIENCE_MAX_MS = 300_000
@@ -26,7 +26,7 @@ export interface StartWatch {
   pending: ReadonlySet<string>
   /** The highest number of jobs that were seen running together. Proves that the node has that many slots. */
   mostRunning: number
-  /** Since when a job of ours has waited and a slot has been free, but nothing has started. */
+  /** The time since which a job of ours has waited and a slot has been free, but nothing has started. */
   idleSinceMs: number | null
   patienceMs: number
   stuck: Stuck | null

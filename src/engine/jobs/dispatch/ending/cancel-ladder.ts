@@ -23,7 +23,7 @@ interface Climb {
   firstWaitMs: number | null
   timer: Timer | null
   /**
-   * Whether the next step waits for its turn at the node. The delay before the following step starts when this step is
+   * Whether the next step waits for its turn at the node. The delay that follows the step begins only when the step is
    * sent.
    */
   isWaitingForTurn: boolean
@@ -138,7 +138,7 @@ export class CancelLadder {
     return [firstWaitMs ?? (ofProject == null ? first : ofProject * 1000), second, last]
   }
 
-  /** The force must survive a crash. If the first request was forced, the job's own entry already records it. */
+  /** Records a force, which must survive a crash. If the first request was forced, the job already records this. */
   async #recordForce(one: LiveAttempt): Promise<void> {
     const { live, logger } = this.#context
     try {

@@ -16,8 +16,8 @@ export interface RunEnd extends Pick<AttemptEnd, 'from' | 'killingLine' | 'detai
 }
 
 /**
- * Ends an attempt that ran. Its job ends too or is retried by its policy. A lost run may still be running, so if its
- * job is retried, the job is flagged. Returns false if the attempt had already ended in another way.
+ * Ends an attempt that ran. Its job ends too or is retried, depending on its policy. A lost run may still be running,
+ * so if its job is retried, the job is flagged. Returns false if the attempt had already ended in another way.
  */
 export async function endRun(
   { store, live, clock }: Pick<DispatchContext, 'store' | 'live' | 'clock'>,

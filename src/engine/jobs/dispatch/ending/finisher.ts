@@ -27,7 +27,7 @@ const READ_TRIES = 3
 // The maximum number of runs that archive their items in parallel. Items can be large and must not delay other runs.
 const ITEMS_AT_ONCE = 4
 const FINAL_FOR_ITEMS = new Set<unknown>(['ITEMS_TOO_LARGE', 'ITEMS_NOT_FOUND'])
-// After this many failed reads, we give up the log. If a proxy blocks /logs, this delays the run's end by about 30 s.
+// After this many failed reads, we abandon the log. If a proxy blocks /logs, this delays the run's end by about 30 s.
 const TAIL_TRIES = 6
 /** Logged by resources/python/crawl.py. */
 const FEEDS_UNUSABLE = "The project's own feeds cannot be used"
@@ -62,7 +62,7 @@ export interface LogTail extends LogBytes {
 /**
  * Ends attempts whose run is over: reads the end of the log, judges the outcome, archives the log (and perhaps the
  * items) before the node prunes it, and writes the outcome. While the node is unreachable, the attempt stays
- * `finishing`, is retried and holds no slot.
+ * `finishing`, holds no slot, and is finished later.
  */
 export class Finisher {
   readonly #context: DispatchContext
@@ -103,7 +103,7 @@ export class Finisher {
 
   async #finishOrRetry(one: LiveAttempt, failures: Failures): Promise<void> {
     const { fleet, live, projects } = this.#context
-    // The attempt ended in another way: its node was removed or given up.
+    // The attempt ended in another way: its node was removed, or we gave up on it.
     if (live.get(one.key) !== one) return void this.#queued.delete(one)
     const node = fleet.get(one.nodeId)
     // On startup, the attempts are loaded before the nodes, so try again soon.

@@ -29,7 +29,7 @@ export const runKey = ({ project, jobid }: Pick<SeenJob, 'project' | 'jobid'>): 
  *
  *   running --signal: "it has exited"--> said --still listed as running 2 s later--> finishing, judged by its log
  *
- * The signal is that of a cancel, or signal 0 if the log has been complete for 30 s or has not grown for 10 min.
+ * The signal comes from a cancel, or is signal 0 if the log has been complete for 30 s or has not grown for 10 min.
  * While the node lists the ended run as running, it counts as an external run that takes a slot.
  */
 export class EndedProcesses {

@@ -27,7 +27,7 @@ export const NODE_POLL_INTERVAL_MS = 5_000
 const TAKEN_OVER_APART_MS = 65_000
 // A run that its node forgot counts as alive while its log grows. After this long without a new byte, it is lost.
 const ORPHAN_SILENCE_MS = 60_000
-// If a node refuses the log of an unlisted run for this long, we give up the log.
+// If a node refuses the log of an unlisted run for this long, we give up on the log.
 const LOG_REFUSED_MS = 60_000
 const FINISHED_ASKED_MAX = 1_000
 
@@ -56,12 +56,12 @@ export class Follower {
   readonly #context: DispatchContext
   readonly #parts: FollowerParts
   readonly #absences = new Map<string, Absence>()
-  /** For each run that its node has forgotten but still has a log of: the log's size, and when we first saw it. */
+  /** For runs that the node forgot but whose log exists: the log's size, and when we first saw this size. */
   readonly #orphans = new WeakMap<LiveAttempt, { sizeBytes: number; silentSinceMs: number }>()
   readonly #investigating = new Set<string>()
   readonly #knownTwice = new WeakSet<LiveAttempt>()
   readonly #newest = new WeakMap<FleetNode, Snapshot>()
-  /** Monotonic time since when a node has refused the log of a run that it no longer lists. */
+  /** The monotonic time since which a node has refused the log of a run that it no longer lists. */
   readonly #refusedSinceMs = new WeakMap<LiveAttempt, number>()
 
   /**
@@ -86,8 +86,8 @@ export class Follower {
   }
 
   /**
-   * Whether we know everything that runs on the node. False before its first lists and while runs that were given up
-   * may reappear. Sending to the node could then exceed its room (I3).
+   * Whether we know everything that runs on the node. False before its first lists, and while runs that we gave up on
+   * may reappear, because sending to the node could then exceed its room (I3).
    */
   knowsLists(node: FleetNode): boolean {
     return this.#newest.has(node) && !this.#parts.returned.isExpecting(node.stored.id)
@@ -236,7 +236,7 @@ export class Follower {
   }
 
   /**
-   * The job is queued again. Only a node that remembers all runs since the POST proves that the job never started.
+   * Queues the job again. Only a node that remembers all runs since the POST proves that the job never started.
    * Otherwise, after a restart or with pruned logs, the job may have run, so it is flagged.
    */
   async #concludeAbsent(node: FleetNode, one: LiveAttempt, evidence: Record<string, unknown>): Promise<void> {

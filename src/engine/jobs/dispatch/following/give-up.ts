@@ -8,8 +8,8 @@ import type { LiveAttempt } from '../live-attempts.ts'
 import { isUnreachable } from '../../../../shared/node-health.ts'
 
 /**
- * Gives up attempts on unreachable nodes. The attempt ends as lost, and its job is queued again with a flag,
- * because the run may continue there (returned-runs.ts checks when the node is back).
+ * Gives up on attempts whose node is unreachable. Such an attempt ends as lost, and its job is queued again with a
+ * flag, because the run may continue there (returned-runs.ts checks when the node is back).
  *
  *   live on an unreachable node --policy timeout, or an operator's request--> ended: lost (given up), requeued
  *   finishing there             --policy timeout--> ended: lost; it ran, so the job's retry policy decides
@@ -26,7 +26,7 @@ export class GiveUp {
     this.#context = context
   }
 
-  /** Gives up live attempts on a node that has been unreachable for too long. Called every second for each node. */
+  /** Gives up on a node's live attempts after it was unreachable for too long. Called every second for each node. */
   checkPatience(node: FleetNode): void {
     const { clock, live, logger } = this.#context
     const { id, giveUpAfterSeconds } = node.stored

@@ -31,7 +31,7 @@ const OUR_JOBID = /^([0-9a-f]{32})(?:-\d+)?$/
 const STATE_OF = { pending: 'accepted', running: 'running', finished: 'finishing' } as const
 
 /**
- * Handles runs that their node lists although they counted as lost, given up or never delivered:
+ * Handles runs that their node lists although they counted as lost, abandoned or never delivered:
  *
  *   the job still waits, this was its newest attempt   -> found again: followed, not started a second time
  *   the job runs elsewhere, succeeded, was cancelled   -> seen again, and stopped there
@@ -73,7 +73,7 @@ export class ReturnedRuns {
   }
 
   /**
-   * Whether runs that were given up may still be running on the node. Until new lists arrive, the node gets no jobs.
+   * Whether runs that we gave up on may still be running on the node. Until new lists arrive, the node gets no jobs.
    */
   isExpecting(nodeId: NodeId): boolean {
     return this.#expecting.has(nodeId)
@@ -171,7 +171,7 @@ export class ReturnedRuns {
     if (jobId === undefined) return
     const attempts = await store.listAttempts(jobId)
     const attempt = attempts.find(({ jobid, project }) => jobid === seen.jobid && project === seen.project)
-    // The follower looks for an unresolved attempt only on the node it was sent to, and this node's lists will
+    // The follower looks for an unresolved attempt only on the node to which it was sent, and this node's lists will
     // change.
     const isUnresolved = attempt?.state === 'sending' || attempt?.state === 'uncertain'
     if (attempt === undefined || (!isUnresolved && !isDoubtful(attempt, list))) return

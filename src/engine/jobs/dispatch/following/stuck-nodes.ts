@@ -10,7 +10,7 @@ import { isOnProbation, judgeLists, type StartWatch } from '../decide/watchdog.t
 import { backoffMs } from '../../../runtime/backoff.ts'
 
 /**
- * The signal of a withdrawal. Stops no running job: Scrapyd 1.6 only checks the process, other versions refuse the
+ * The signal of a withdrawal. Stops no running job: Scrapyd 1.6 only checks the process, and other versions refuse the
  * signal.
  */
 const NO_SIGNAL = 0

@@ -18,13 +18,15 @@ type Context = Pick<DispatchContext, 'store' | 'fleet' | 'catalog' | 'distributi
 const NODES_NAMED_MAX = 20
 
 /**
- * Ends waiting jobs whose egg no node can import. A job waits for another try if it was queued or its project was
- * resumed after a node tried the egg, because what was missing may have been installed.
+ * Ends waiting jobs whose egg no node can import. A job that was queued, or whose project was resumed, after a node's
+ * last import waits for another import, because what was missing may have been installed.
  */
 export class BrokenEggJobs {
   readonly #context: Context
   readonly #sendEgg: (upload: EggUpload) => void
-  /** Jobs that were queued after the nodes tried the egg, with the time of that try. They need no second check. */
+  /**
+   * Jobs that were queued after the nodes refused the egg, and when they refused it. Such jobs need no second check.
+   */
   readonly #cameAfterMs = new WeakMap<QueueHead, number>()
   /** The wall clock time when a project was last seen paused. Its nodes may have been repaired during the pause. */
   readonly #pausedAtMs = new Map<ProjectName, number>()

@@ -239,7 +239,7 @@ export class Dispatcher {
     })
   }
 
-  /** For conditions whose end no event announces, such as waiting for an unreachable node. */
+  /** Plans again later, because no event announces the end of some conditions, such as an unreachable node. */
   #lookAgain(afterMs: number): void {
     if (this.#lookingAgain.has(afterMs)) return
     this.#lookingAgain.add(afterMs)
@@ -310,8 +310,8 @@ export class Dispatcher {
   }
 
   /**
-   * Uses the client's own jobid if it is a valid file name and unique, both on the node and here. Otherwise uses the
-   * job's id. If several jobs have the same jobid, the oldest gets it.
+   * Uses the client's jobid if it is a valid file name and unique, both on the node and here. Otherwise uses the job's
+   * id. If several jobs have the same jobid, the oldest gets it.
    */
   async #jobidForNode(
     job: { id: JobId; jobid: string },

@@ -5,7 +5,7 @@ import type { LiveAttempt, LiveAttempts } from '../live-attempts.ts'
 interface RiskParts {
   live: Pick<LiveAttempts, 'ofNode' | 'events'>
   clock: Pick<Clock, 'monotonicMs'>
-  /** Monotonic time after which the run's log is known to have been written to. Null: not known. */
+  /** A monotonic time after which the run certainly wrote to its log. Null: unknown. */
   writtenSinceMs: (jobId: JobId) => number | null
 }
 
@@ -24,7 +24,7 @@ export class LogsAtRisk {
   }
 
   /**
-   * How many logs of this spider on the node may be newer than the log of the live run that has been quiet longest.
+   * How many of this spider's logs on the node may be newer than the log of its live run that has been quiet longest.
    * Null: no run is live. If this reaches the number of logs that the node keeps, the next start may delete that run's
    * log.
    */

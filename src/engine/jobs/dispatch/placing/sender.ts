@@ -17,7 +17,7 @@ import { GatheredMoves } from './gathered-moves.ts'
 import type { RefusalBackoff } from './refusal-backoff.ts'
 import { asSealedText } from '../../../runtime/secret-box.ts'
 
-// A job that nodes refused this often for unknown reasons fails.
+// A job fails after nodes have refused it this often for unknown reasons.
 const REFUSALS_UNTIL_FAILED = 8
 const REFUSALS_REMEMBERED_MAX = 100_000
 const STOP_GRACE_MS = 2_000
@@ -191,7 +191,7 @@ export class Sender {
     })
   }
 
-  /** If another engine leads already, the database refuses this write, and that engine finds the attempt unchanged. */
+  /** If another engine already leads, the database refuses this write, and that engine finds the attempt unchanged. */
   async #endUnsent(one: LiveAttempt): Promise<void> {
     await this.#context.live.end(one, {
       from: ['sending'],
