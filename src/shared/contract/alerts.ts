@@ -105,9 +105,7 @@ export const Alert = z.object({
   acknowledged: z.object({ by: z.string(), atMs: z.number() }).nullable(),
   /** Why no messages are sent about the alert now; null: messages are sent. */
   muted: z.enum(['silenced', 'node_down', 'node_cordoned']).nullable(),
-  /**
-   * Whether the alert recently started and stopped too often. It then stays open until it has been quiet for some time.
-   */
+  /** Whether the alert recently started and stopped too often. It then stays open until it has been quiet a while. */
   isFlapping: z.boolean()
 })
 export type Alert = z.infer<typeof Alert>
@@ -349,7 +347,7 @@ export const alertChannelsContract = {
   create: write('webhooks.change', 'POST /alerts/channels', 'service', { tellsSecret: 'once' })
     .input(AlertChannelSettings.extend({ secret: Secret.optional() }))
     .output(ChannelResult),
-  /** Without a secret, the stored one is kept. */
+  /** If the input has no secret, the stored secret is kept. */
   update: write('webhooks.change', 'PUT /alerts/channels/{id}', 'service')
     .input(AlertChannelSettings.extend({ id: WebhookId, secret: Secret.optional() }))
     .output(z.object({ channel: AlertChannel })),

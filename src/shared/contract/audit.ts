@@ -31,7 +31,7 @@ export type AuditField = z.infer<typeof AuditField>
 
 export const AuditChange = z.object({
   noun: z.string(),
-  /** For display. If the thing has no name, its id. */
+  /** The name for display, or the id of a thing without a name. */
   name: z.string(),
   fields: z.array(AuditField)
 })
@@ -59,7 +59,7 @@ export const AuditRecord = z.object({
   input: z.string(),
   changes: z.array(AuditChange),
   result: AuditResult,
-  /** The code of the error; null: there was none. */
+  /** The error's code; null: there was no error. */
   code: z.string().nullable(),
   /** The number of identical requests. Exceeds one only for requests that were refused, failed or changed nothing. */
   count: z.number().int(),

@@ -7,7 +7,7 @@ import { TimeZone } from './schedules.ts'
 
 const SECONDS_OF = { s: 1, m: 60, h: 3_600, d: 86_400 } as const
 const STEPS = /^[1-9]\d{0,7}[smhd]$/
-/** Checks only the form. The calendar parses the expression. */
+/** Checks only the format. The calendar parses the expression. */
 const CRON = /^(?:@[a-z]+|\S+(?:\s+\S+){4,5})$/i
 
 const INTERVAL_WORDS = 'Write seconds, or a number followed by s, m, h or d: 30m; or a cron expression: 0 9 * * *'

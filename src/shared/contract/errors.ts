@@ -14,10 +14,10 @@ export const ErrorGroup = z.object({
   project: AnyProjectName,
   /** `ValueError: could not convert <text>` */
   title: z.string(),
-  /** Where it happens: `shop/spiders/prices.py in parse`, otherwise the logger. */
+  /** Where the error occurs: `shop/spiders/prices.py in parse`, otherwise the logger. */
   culprit: z.string(),
   exceptionType: z.string().nullable(),
-  /** What identifies the error: the project's frames, the exception's text, or the message. */
+  /** What identifies the error: project frames, the exception's text, or the message. */
   because: z.enum(['frames', 'exception', 'message']),
   state: ErrorState,
   stateAtMs: z.number().nullable(),

@@ -14,7 +14,7 @@ export const Change = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('job'), job: Job }),
   z.object({ kind: z.literal('job_removed'), id: JobId }),
   z.object({ kind: z.literal('job_progress'), id: JobId, progress: LiveFigures }),
-  /** Too many jobs changed to send them individually: refetch what is shown. */
+  /** Too many jobs changed to send them individually: refetch the shown jobs. */
   z.object({ kind: z.literal('jobs') }),
   z.object({ kind: z.literal('waiting'), lane: z.string(), waiting: Waiting }),
   z.object({ kind: z.literal('node'), node: Node }),
@@ -42,7 +42,7 @@ export type Change = z.infer<typeof Change>
 export const ChangeBatch = z.object({
   /** Pass this as `after` to resume after this batch. */
   cursor: z.string(),
-  /** The cursor is older than the stored changes. Refetch everything shown, then resume from here. */
+  /** Whether the cursor is older than the stored changes. If so, refetch everything shown, then resume from here. */
   reset: z.boolean(),
   changes: z.array(Change)
 })

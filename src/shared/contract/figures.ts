@@ -4,7 +4,7 @@ import { read } from './operation.ts'
 
 const Count = z.number().int()
 
-/** How a run progressed. Each value is the total so far at the end of its interval. */
+/** A run's progress. Each value is the total so far at the end of its interval. */
 export const RunSeries = z.object({
   startMs: z.number(),
   widthMs: z.number(),

@@ -100,11 +100,11 @@ export type FieldStatistics = z.infer<typeof FieldStatistics>
 export const ItemsDiff = z.object({
   before: z.object({ jobId: JobId, items: z.number().int(), unreadable: z.number().int() }),
   after: z.object({ jobId: JobId, items: z.number().int(), unreadable: z.number().int() }),
-  /** In how many items each field is filled; null: the field does not occur. */
+  /** The number of items in which each field is filled; null: the field does not occur. */
   fields: z.array(
     z.object({ name: z.string(), before: z.number().int().nullable(), after: z.number().int().nullable() })
   ),
-  /** Without a key, items are compared as a whole, so none counts as changed. */
+  /** Without a key, items are compared as a whole, so no item counts as changed. */
   added: z.number().int(),
   removed: z.number().int(),
   changed: z.number().int().nullable(),
@@ -162,7 +162,7 @@ export const itemsContract = {
     .input(z.object({ ...ofJob, before: JobId, key: FieldName.optional() }))
     .output(ItemsDiff),
   /**
-   * Writes the matching items to a file for `readExport`. `GET /api/v1/jobs/{id}/items/export` does both in one
+   * Writes the matching items to a file for `readExport`. `GET /api/v1/jobs/{id}/items/export` exports and reads in one
    * request.
    */
   export: ask('read', 'POST /jobs/{jobId}/items/export', { jobId: 'job' })

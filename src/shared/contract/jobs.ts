@@ -89,7 +89,7 @@ export const Job = z.object({
   /** The id that Scrapyd clients see. Identical to `id` unless the client of schedule.json chose one. */
   jobid: z.string(),
   project: AnyProjectName,
-  /** null: the active version when the job is sent (the pinned one, otherwise the latest). */
+  /** null: the active version when the job is sent (the pinned version, otherwise the latest). */
   version: AnyVersionName.nullable(),
   spider: z.string(),
   settings: StringMap,
@@ -112,7 +112,7 @@ export const Job = z.object({
   /** Position among queued jobs of the same priority. Lower goes first. */
   rank: z.number(),
   placement: Placement,
-  /** The end user of the order, if the order named one. */
+  /** The end user for whom the job was requested, if the request named one. */
   userId: z.string().nullable(),
   source: z.enum(['ui', 'api', 'scrapyd', 'demo', 'retry', 'adopted', 'schedule', 'chain', 'crawl']),
   /** The schedule that created the job, and the run's scheduled time (schedules.ts). */
@@ -141,11 +141,11 @@ export const Job = z.object({
    * attempts).
    */
   sentVersion: AnyVersionName.nullable(),
-  /** The job may have run more than once, because its node lost the run or was given up. See its attempts. */
+  /** Whether the job may have run twice, because its node lost the run or was given up on. See its attempts. */
   mayHaveRunTwice: z.boolean(),
-  /** Since when the node of a live job has not responded; null: the job's state is known. */
+  /** When the node of a live job stopped responding; null: the job's state is known. */
   unknownSinceMs: z.number().nullable(),
-  /** When a cancel was requested. Until the state is `ended`, the node has not confirmed it. */
+  /** When a cancel was requested. Until the state is `ended`, the node has not confirmed the cancel. */
   cancelAskedAtMs: z.number().nullable(),
   queuedAtMs: z.number(),
   startedAtMs: z.number().nullable(),
@@ -155,7 +155,7 @@ export const Job = z.object({
   errors: z.number().int().nullable(),
   pagesPerMinute: z.number().nullable(),
   itemsPerMinute: z.number().nullable(),
-  /** Retention deletes neither the job nor its logs. */
+  /** If true, retention deletes neither the job nor its logs. */
   kept: z.boolean()
 })
 export type Job = z.infer<typeof Job>
@@ -225,9 +225,9 @@ export const Transition = z.object({
     'restored',
     /** The hold was lifted: its time was reached, or the awaited job ended. */
     'released',
-    /** The attempt's node was given up, automatically or by a user. The job is back in the queue. */
+    /** Scrapdeck or a user gave up on the attempt's node. The job is back in the queue. */
     'given_up',
-    /** A run that was given up or lost reappeared on its node. */
+    /** A run that was given up on or lost reappeared on its node. */
     'seen_again',
     /** The run was lost. The copied part of its log is kept. */
     'log_kept',
@@ -242,7 +242,7 @@ export const Transition = z.object({
   /** A parameter can be an object with its own `code` and `params`. */
   params: z.record(z.string(), z.unknown()),
   evidence: z.record(z.string(), z.unknown()),
-  /** The codes of the texts that Scrapdeck wrote in `evidence`, by their names there. */
+  /** The codes of the texts that Scrapdeck wrote in `evidence`, by the names of their fields. */
   evidenceCodes: z
     .record(z.string(), z.object({ code: z.string(), params: z.record(z.string(), z.unknown()) }))
     .optional()
@@ -336,8 +336,8 @@ export const RunInput = z.object({
   args: StringMap.optional(),
   env: RunEnvironment.optional(),
   /**
-   * The settings, arguments and variables whose defaults this order does not use, by name. `*`: uses no defaults, not
-   * even for priority and placement.
+   * The settings, arguments and variables for which this job does not use the defaults, by name. `*`: uses no defaults,
+   * not even for priority and placement.
    */
   withoutDefaults: z.array(z.string().max(200)).max(1_000).optional(),
   /** Settings, arguments and variables with values that must never be shown. */
@@ -445,14 +445,14 @@ export const jobsContract = {
     .output(Changed),
   place: write('queue.order', 'POST /jobs/place', { ids: 'jobs' }).input(Ids.extend(Placement.shape)).output(Changed),
   /**
-   * Gives up live attempts on nodes that do not respond, and queues their jobs for other nodes. The jobs may run
+   * Gives up on live attempts on nodes that do not respond, and queues their jobs for other nodes. The jobs may run
    * twice and are flagged. Other jobs stay unchanged and are not in `changed`.
    */
   runElsewhere: write('jobs.run', 'POST /jobs/elsewhere', { ids: 'jobs' }).input(Ids).output(Changed),
   /**
-   * Ends queued jobs immediately, and live jobs by the stop ladder INT, INT, KILL. `force` takes the next step now,
-   * at least the second INT. `waitSeconds`: how long the runs can take to finish after the first INT; default: as set
-   * in their projects, otherwise 10 minutes. It does not change the wait of a cancel in progress.
+   * Ends queued jobs immediately, and live jobs by the stop ladder INT, INT, KILL. `force` takes the next step now, at
+   * least the second INT. `waitSeconds`: how long the runs can take to finish after the first INT; default: as set in
+   * their projects, otherwise 10 minutes. Repeating a cancel does not change its wait.
    */
   cancel: write('jobs.cancel', 'POST /jobs/cancel', { ids: 'jobs' })
     .input(Ids.extend({ force: z.boolean().default(false), waitSeconds: CancelWaitSeconds.optional() }))

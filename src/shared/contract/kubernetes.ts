@@ -47,8 +47,7 @@ export const KubernetesSettings = z.object({
    */
   tokenFile: FilePath.nullable().default(null),
   /**
-   * The CA of the API server, read together with the token; null: the certificate of the node, otherwise the system's
-   * CAs.
+   * The CA of the API server, read together with the token; null: the node's certificate, otherwise the system's CAs.
    */
   caFile: FilePath.nullable().default(null),
   /** The address at which pods reach this Scrapdeck to fetch eggs; null: every image contains its project. */

@@ -148,7 +148,7 @@ export type FleetLogSearchInput = z.infer<typeof FleetLogSearchInput>
 
 export const LogZipPiece = z.object({
   base64: z.string(),
-  /** How many logs are in the archive so far, or known to be missing. */
+  /** The number of logs that are in the archive so far, or known to be missing. */
   logs: z.number().int()
 })
 export type LogZipPiece = z.infer<typeof LogZipPiece>
@@ -168,8 +168,8 @@ export const logsContract = {
     )
     .output(LogChunk),
   /**
-   * The log as it grows. Starts `tailBytes` before its end, or at `offset` to resume. Stays open for a job that has
-   * not started yet. Ends after the chunk with `complete: true`.
+   * The log as it grows. Starts at `offset` to resume, otherwise `tailBytes` before the end of the log. Stays open for
+   * a job that has not started yet. Ends after the chunk with `complete: true`.
    */
   tail: read('read', 'GET /jobs/{jobId}/log/tail', { jobId: 'job' })
     .input(

@@ -10,7 +10,7 @@ export const SourceState = SourceSettings.extend({
   /** Sources from the configuration file can be changed only there. */
   isFromConfiguration: z.boolean(),
   refreshedAtMs: z.number().nullable(),
-  /** What went wrong in the last refresh, and what to do. Nodes that were found before are kept. */
+  /** What went wrong in the last refresh, and what to do. Nodes that were found earlier are kept. */
   problem: z.string().nullable(),
   found: z.number().int(),
   vanished: z.number().int(),
@@ -53,7 +53,7 @@ export const NodeRun = z.object({
   project: AnyProjectName,
   spider: z.string(),
   state: z.enum(['starting', 'running']),
-  /** The spider of `jobId` has ended, but something that it started keeps the process open. */
+  /** Whether the spider of `jobId` has ended, but something that it started keeps the process open. */
   isHeldOpen: z.boolean().optional(),
   sinceMs: z.number().nullable(),
   /** As listed by the node. For our own jobs, see `jobs.running`. */
@@ -94,7 +94,9 @@ export const Node = z.object({
   slotsTextParams: z.record(z.string(), z.unknown()).optional(),
   /** How many jobs can wait in the node's own queue beyond its slots. */
   queueAhead: z.number().int(),
-  /** After this time without a response, the node is given up and its jobs run elsewhere; null: never automatically. */
+  /**
+   * Scrapdeck gives up on the node after this time without a response and runs its jobs elsewhere; null: it does not.
+   */
   giveUpAfterSeconds: z.number().int().nullable(),
   logsKept: z.number().int().nullable(),
   group: z.string().nullable(),
@@ -113,9 +115,9 @@ export const Node = z.object({
   finished: z.number().int().nullable(),
   latencyMs: z.number().nullable(),
   lastSeenAtMs: z.number().nullable(),
-  /** Since when the node has not responded; null: it responds, or was not polled yet. */
+  /** When the node stopped responding; null: it responds, or has not been polled yet. */
   unreachableSinceMs: z.number().nullable(),
-  /** Since when the node has accepted jobs but started none. It gets no new jobs. */
+  /** The time from which the node accepted jobs but started none. Such a node gets no new jobs. */
   stuckSinceMs: z.number().nullable(),
   clockOffsetMs: z.number().nullable(),
   addedAtMs: z.number(),
@@ -175,7 +177,7 @@ export const nodesContract = {
   add: write('nodes.change', 'POST /nodes', { tags: 'newNode' })
     .input(NodeAddress.extend(NodeSettings.shape))
     .output(Node),
-  /** Adds a pulling node: a Scrapyd behind NAT with the package of docs/pulling-nodes.md. */
+  /** Adds a pulling node: a Scrapyd behind NAT with the package from docs/pulling-nodes.md. */
   addPulling: write('nodes.change', 'POST /nodes/pulling', { tags: 'newNode' }, { tellsSecret: 'once' })
     .input(PullingNodeSettings)
     .output(NewToken),
@@ -191,9 +193,7 @@ export const nodesContract = {
   setMode: write('nodes.operate', 'POST /nodes/{id}/mode', { id: 'node' })
     .input(ById.extend({ mode: NodeMode }))
     .output(Node),
-  /**
-   * Rejects with NODE_BUSY while our jobs are live on the node, unless `force` is set. The jobs are then marked lost.
-   */
+  /** Rejects with NODE_BUSY while our jobs are live on the node. With `force`, marks these jobs lost instead. */
   remove: write('nodes.change', 'DELETE /nodes/{id}', { id: 'node' })
     .input(ById.extend({ force: z.boolean().default(false) }))
     .output(z.object({ removed: NodeId })),

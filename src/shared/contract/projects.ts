@@ -99,7 +99,7 @@ export const projectsContract = {
   setPaused: write('queue.pause', 'POST /projects/{project}/paused', { project: 'project' })
     .input(z.object({ project: ProjectName, paused: z.boolean() }))
     .output(Project),
-  /** Pins the active version, or rolls back to an older one; null: unpins, so the latest is active again. */
+  /** Pins the active version, or rolls back to an older version; null: unpins, so the latest is active again. */
   pinVersion: write('eggs.deploy', 'POST /projects/{project}/pinned-version', { project: 'project' })
     .input(z.object({ project: ProjectName, version: VersionName.nullable() }))
     .output(Project),

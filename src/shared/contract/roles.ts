@@ -54,7 +54,7 @@ export const rolesContract = {
     .input(NewRole)
     .output(z.object({ role: AccessRole })),
 
-  /** Takes effect with the next request of the role's users. Absent fields stay unchanged. */
+  /** Applies from the next request of each user with the role. Absent fields stay unchanged. */
   update: write('users.change', 'PATCH /roles/{name}', 'service')
     .input(
       z.object({

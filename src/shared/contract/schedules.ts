@@ -220,7 +220,7 @@ export const schedulesContract = {
     .input(z.object({ id: ScheduleId }))
     .output(Schedule),
   /**
-   * Rejects with SCHEDULE_NAME_TAKEN if the name exists. With `replace`, the schedule of that name gets these
+   * Rejects with SCHEDULE_NAME_TAKEN if the name is taken. With `replace`, the schedule of that name gets these
    * settings and keeps its history.
    */
   create: write('schedules.change', 'POST /schedules', { jobs: 'runs' })
@@ -249,7 +249,7 @@ export const schedulesContract = {
       })
     )
     .output(z.object({ words: z.string(), occurrences: z.array(Occurrence) })),
-  /** Run times of all schedules in a range, without jitter. `more`: there are more than `limit`. */
+  /** Run times of all schedules in a range, without jitter. `more`: the range has more than `limit` run times. */
   calendar: read('read', 'GET /schedules/calendar', 'seen')
     .input(Span.extend({ limit: z.coerce.number().int().min(1).max(20_000).default(5_000) }))
     .output(z.object({ moments: z.array(z.object({ scheduleId: ScheduleId, atMs: z.number() })), more: z.boolean() })),

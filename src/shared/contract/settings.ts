@@ -32,7 +32,7 @@ const Limit = z.number().int().min(1).max(1_000_000_000).nullable().optional()
 /**
  * Limits that end a run early. Every node enforces `wallSeconds` and the limits on what the log shows
  * (`noProgressSeconds`, `maxErrors`, `maxBanPercent`); only the local node enforces the others. Absent or null: no
- * limit, or for a job, the project's. Memory is the resident memory of all processes, sampled.
+ * limit or, for a job, the project's limit. Memory is the resident memory of all processes, sampled.
  * `addressSpaceMegabytes`, `cpuSeconds` and `openFiles` are also set in the kernel for each process.
  */
 export const RunLimits = z.object({
@@ -90,7 +90,8 @@ export const NodeAddress = z.object({
    */
   kubernetes: KubernetesSettings.nullable().optional(),
   /**
-   * For the addresses `kubeconfig` and `kubeconfig/NAME`: the file's content, which contains address and credentials.
+   * For the addresses `kubeconfig` and `kubeconfig/NAME`: the file's content, which contains the address and
+   * credentials.
    */
   kubeconfig: z.string().max(200_000).nullable().optional(),
   kubeconfigContext: z.string().max(300).nullable().optional()
@@ -123,7 +124,7 @@ export type ProjectPython = z.infer<typeof ProjectPython>
 
 const StringMap = z.record(z.string(), z.string())
 
-/** Values for orders that omit them. */
+/** Values for jobs whose requests omit them. */
 export const JobDefaults = z.object({
   args: StringMap.default({}),
   settings: StringMap.default({}),

@@ -150,7 +150,7 @@ export const StoragePreview = z.object({
 export type StoragePreview = z.infer<typeof StoragePreview>
 
 const StoredPolicy = z.object({
-  /** 0: no policy was ever set. `policy` is then the recommended one, and nothing is deleted. */
+  /** 0: no policy has been set. `policy` is then the recommended one, and nothing is deleted. */
   revision: z.number().int(),
   policy: StoragePolicy
 })
