@@ -1,7 +1,7 @@
 import type { AttemptNumber, Transition } from './contract/index.ts'
 
 /**
- * How many bytes of an attempt's log were kept when its node deleted the rest; null: nothing is known to be missing.
+ * Returns how much of an attempt's log was kept when its node deleted the rest; null: nothing is known to be missing.
  */
 export function keptBytesOfCutLog(
   timeline: readonly Pick<Transition, 'attemptNumber' | 'evidence'>[],

@@ -93,7 +93,7 @@ export function resolveIniValue(sections: IniSections, section: string, key: str
   return value === null ? null : resolve(value.text, 1)
 }
 
-/** Returns the raw value (the last one of a repeated key) or null. For files in which `%` has no meaning. */
+/** Returns the raw value (of a repeated key, the last) or null. For files in which `%` has no meaning. */
 export function readIniValue(text: string, section: string, key: string): string | null {
   return parseIni(text).sections.get(section)?.get(key)?.text ?? null
 }

@@ -42,8 +42,8 @@ export function mergeDefaults(ofProject: JobDefaults, ofSpider: JobDefaults | nu
 }
 
 /**
- * Fills in what the order does not set. Ignores omitted names that the defaults do not have. A name that is secret in
- * the defaults stays secret if the order sets another value.
+ * Fills in what the item does not set. Ignores omitted names that the defaults do not have. A name that is secret in
+ * the defaults stays secret if the item sets another value.
  */
 export function withDefaults(item: RunItem, defaults: JobDefaults | null): RunItem {
   const { withoutDefaults: asked = [] } = item
@@ -70,7 +70,7 @@ export function withDefaults(item: RunItem, defaults: JobDefaults | null): RunIt
   }
 }
 
-/** What an order took from the defaults, as paths (`args.page`, `priority`, `placement`), and what it omitted. */
+/** What a job takes from the defaults, as paths (`args.page`, `priority`, `placement`), and what it omits. */
 export interface TakenDefaults {
   fromDefaults?: string[]
   withoutDefaults?: string[]
@@ -86,7 +86,7 @@ export function takenDefaults(order: RunItem, completed: RunItem): TakenDefaults
   return { ...(fromDefaults.length > 0 && { fromDefaults }), ...(left.length > 0 && { withoutDefaults: [...left] }) }
 }
 
-/** Returns what was recorded with the order, without values that an operator set later. */
+/** Returns what was recorded with the job, without values that an operator set later. */
 export function readTaken(timeline: readonly Transition[]): TakenDefaults {
   const { fromDefaults, withoutDefaults } = orderEntry(timeline)?.evidence ?? {}
   const taken = new Set(Array.isArray(fromDefaults) ? fromDefaults.map(String) : [])
@@ -105,7 +105,7 @@ export const orderEntry = (timeline: readonly Transition[]): Transition | undefi
   timeline.findLast(({ kind, evidence }) => kind === 'queued' || 'jsonParams' in evidence)
 
 /**
- * What the job's order, or an operator later, set explicitly. If the order is repeated, the defaults apply to
+ * What the request for the job, or an operator later, set explicitly. If the job is run again, the defaults apply to
  * everything else.
  */
 export function ownParts({ job, timeline }: { job: JobParts; timeline: readonly Transition[] }): OwnParts {

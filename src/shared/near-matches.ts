@@ -26,7 +26,7 @@ export function suggestNear(asked: string, known: Iterable<string>): string {
   return near.length === 0 ? '' : ` Did you mean ${near.join(' or ')}?`
 }
 
-/** The Levenshtein distance, or null if it is above the limit. Computes only the diagonals that can stay within it. */
+/** The Levenshtein distance, or null if it is above the limit. Computes only diagonals that can stay within it. */
 export function distanceWithin(one: string, other: string, limit: number): number | null {
   if (Math.abs(one.length - other.length) > limit) return null
   const outside = limit + 1

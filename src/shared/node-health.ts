@@ -2,7 +2,7 @@ import type { NodeHealth } from './contract/index.ts'
 
 /**
  * What a node's health means. Code compares with `up` or calls one of these functions, so that each meaning has one
- * name, in predicates and in the times since when they hold (`awaySinceMs`, `unreachableSinceMs` of a node's status):
+ * name, in predicates and in the times when these became true (`awaySinceMs`, `unreachableSinceMs` of a node's status):
  *
  * | health         | means                                                    | is up | is away | is unreachable |
  * | -------------- | -------------------------------------------------------- | ----- | ------- | -------------- |

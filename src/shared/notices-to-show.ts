@@ -3,8 +3,8 @@ import type { AlertNotice } from './contract/index.ts'
 const AT_ONCE_MAX = 4
 
 /**
- * Returns the newest notice of each group. If there are too many, for example after a laptop wakes up, returns the last
- * ones and a notice with the number of the others.
+ * Returns the newest notice of each group. If there are too many, for example after a laptop wakes up, returns the
+ * newest of these and a notice with the number of the rest.
  */
 export function noticesToShow(notices: readonly AlertNotice[]): Omit<AlertNotice, 'id' | 'atMs'>[] {
   const newest = [...new Map(notices.toSorted(byTime).map((notice) => [notice.groupId, notice])).values()]

@@ -19,7 +19,7 @@ export function limitWaitsOf([first, second, last]: CancelWaitsMs): CancelWaitsM
 type LimitName = keyof RunLimits
 
 /**
- * The lowest allowed limits. With lower ones, Python with Scrapy cannot start, and the job would fail without a clear
+ * The lowest allowed limits. With lower limits, Python with Scrapy cannot start, and the job would fail without a clear
  * reason.
  */
 const LEAST = {

@@ -51,7 +51,7 @@ export function secretValues({ settings, args, env, argSets = [], matrix = {}, s
   return [...new Set(values)]
 }
 
-/** The prefix of all our tokens, by which scanners find leaked ones. Passwords do not start with it. */
+/** The prefix of all our tokens, by which scanners find leaked tokens. Passwords do not start with it. */
 export const TOKEN_PREFIX = 'sdk_'
 /** Matches any token at the start of a text. Elsewhere, matches only tokens that are long enough to be valid. */
 const OUR_TOKENS = new RegExp(`^\\s*${TOKEN_PREFIX}\\S*|${TOKEN_PREFIX}[\\w-]{12,}\\S*`, 'gi')
@@ -61,7 +61,7 @@ const CREDENTIALS = /\b(bearer|basic)[\s:=]+[^\s"',;]+/gi
 /** Matches most names and ids. These cannot contain a token or be part of an address. */
 const PLAIN_WORD = new RegExp(`^(?!.*(?:${TOKEN_PREFIX}|eyJ))[\\w.-]{0,64}$`, 'i')
 
-/** Replaces tokens (valid, mistyped or signed ones) and the text after `Bearer` or `Basic`, anywhere in a text. */
+/** Replaces tokens (valid, mistyped or signed) and the text after `Bearer` or `Basic`, anywhere in a text. */
 export function maskTokens(text: string): string {
   if (PLAIN_WORD.test(text)) return text
   return text
@@ -71,8 +71,8 @@ export function maskTokens(text: string): string {
 }
 
 /**
- * Replaces the user name and password in every address in a text: `redis://:secret@host/0`. A password can contain
- * `/` and `@`, so everything up to the last `@` of a word that may be a password is masked.
+ * Replaces the user name and password in every address in a text: `redis://:secret@host/0`. A password can contain `/`
+ * and `@`, so everything up to the last `@` of a word is masked if it can be a password.
  */
 export function maskCredentials(text: string): string {
   if (PLAIN_WORD.test(text)) return text

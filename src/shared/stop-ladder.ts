@@ -7,7 +7,7 @@ import type { CancelWaitsMs } from './run-limits.ts'
  * INT --first wait--> INT --second--> KILL --last--> KILL --twice the last--> KILL --> ... until it has ended
  *
  * Scrapy finishes its open requests on the first INT and ends immediately on the second. KILL is repeated, because
- * a remote Scrapyd signals only the Python process and notices its end at its next poll.
+ * a remote Scrapyd signals only the Python process and notices the end of the process at its next poll.
  */
 const SIGNALS = ['INT', 'INT', 'KILL'] as const
 export const LAST_STEP = SIGNALS.length - 1

@@ -70,8 +70,8 @@ export const findEither: FindJob = async (client, id, clock) => {
 }
 
 /**
- * Returns null if there is no such job. Rejects with JOB_NOT_FOUND if the id is not in the format of job ids, such as
- * an id of the scheduler that Scrapdeck replaces.
+ * Returns null if there is no such job. Rejects with JOB_NOT_FOUND for an id in a different format, such as that of the
+ * scheduler that Scrapdeck replaces.
  */
 async function jobOf(client: ApiClient, id: string): Promise<JobDetail | null> {
   if (!JOB_ID_PATTERN.test(id)) throw noJob(id)

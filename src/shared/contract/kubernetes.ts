@@ -42,9 +42,7 @@ const FilePath = z
 
 /** The settings of a Kubernetes node. They contain no secrets. */
 export const KubernetesSettings = z.object({
-  /**
-   * Read for each change, because Kubernetes replaces these tokens; null: the token that was entered as the password.
-   */
+  /** The token's file, read every 30 s, because Kubernetes replaces the token; null: the token entered as the password. */
   tokenFile: FilePath.nullable().default(null),
   /**
    * The CA of the API server, read together with the token; null: the node's certificate, otherwise the system's CAs.

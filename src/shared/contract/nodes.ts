@@ -94,9 +94,7 @@ export const Node = z.object({
   slotsTextParams: z.record(z.string(), z.unknown()).optional(),
   /** How many jobs can wait in the node's own queue beyond its slots. */
   queueAhead: z.number().int(),
-  /**
-   * Scrapdeck gives up on the node after this time without a response and runs its jobs elsewhere; null: it does not.
-   */
+  /** The time without a response after which Scrapdeck gives up on the node; null: never automatically. */
   giveUpAfterSeconds: z.number().int().nullable(),
   logsKept: z.number().int().nullable(),
   group: z.string().nullable(),

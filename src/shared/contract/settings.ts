@@ -90,8 +90,7 @@ export const NodeAddress = z.object({
    */
   kubernetes: KubernetesSettings.nullable().optional(),
   /**
-   * For the addresses `kubeconfig` and `kubeconfig/NAME`: the file's content, which contains the address and
-   * credentials.
+   * For the addresses `kubeconfig` and `kubeconfig/NAME`: the file's content, with the address and credentials.
    */
   kubeconfig: z.string().max(200_000).nullable().optional(),
   kubeconfigContext: z.string().max(300).nullable().optional()

@@ -29,7 +29,7 @@ export const Webhook = WebhookSettings.extend({
   id: WebhookId,
   createdAtMs: z.number(),
   lastDeliveredAtMs: z.number().nullable(),
-  /** `waiting`: deliveries that wait for an attempt. `dead`: deliveries that were given up. */
+  /** `waiting`: deliveries that wait for an attempt. `dead`: deliveries that were given up on. */
   waiting: z.number().int(),
   dead: z.number().int(),
   problem: z.string().nullable()
@@ -83,7 +83,7 @@ export const webhooksContract = {
       })
     )
     .output(z.object({ deliveries: z.array(Delivery), nextBefore: z.string().nullable() })),
-  /** Delivers again and resets the count of attempts. Empty `deliveryIds`: all dead deliveries. */
+  /** Repeats these deliveries with a new count of attempts. Empty `deliveryIds`: all dead deliveries. */
   replay: write('webhooks.change', 'POST /webhooks/{id}/replay', 'service')
     .input(z.object({ id: WebhookId, deliveryIds: z.array(z.string().max(100)).max(10_000).default([]) }))
     .output(z.object({ replayed: z.number().int() }))

@@ -76,7 +76,7 @@ export const RemoteEngine = EngineSettings.extend({
   /** The time of the data that is shown while the engine does not respond; null: there is no data. */
   asOfMs: z.number().nullable(),
   problem: z.object({ code: z.string(), message: z.string() }).nullable(),
-  /** As of the last contact; null: there was none yet. */
+  /** As of the last contact; null: there has been no contact. */
   version: z.string().nullable(),
   age: z.enum(['same', 'older', 'newer']).nullable(),
   /** Operations of this app that an older engine lacks, such as `webhooks.list`. */
@@ -118,7 +118,7 @@ export const desktopContract = {
      * it).
      */
     add: oc.input(EngineSettings.extend({ credentials: EnteredCredentials, ...Trusted })).output(RemoteEngine),
-    /** Without credentials, keeps the previous ones, but only for the same address. */
+    /** Without credentials, keeps the previous credentials, but only for the same address. */
     update: oc
       .input(EngineSettings.extend({ ...EngineId.shape, credentials: EnteredCredentials.nullable(), ...Trusted }))
       .output(RemoteEngine),
