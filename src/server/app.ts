@@ -281,7 +281,7 @@ function createContractHandlers(options: HandlersOptions & { engine: Pick<Engine
   }
 }
 
-/** Paths that the router cannot parse skip the hooks, including authentication, so the response must reveal nothing. */
+/** Requests with unparsable paths skip the hooks, including authentication, so the response must reveal nothing. */
 function answerUnreadable(request: FastifyRequest, reply: FastifyReply): void {
   const path = request.raw.url ?? ''
   stayEncrypted(request, reply)

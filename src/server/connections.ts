@@ -77,7 +77,7 @@ export class Connections {
   #drop(strangers: Set<Socket>): boolean {
     const oldest = strangers.values().next().value
     if (oldest === undefined) return false
-    // Remove it now. Otherwise, it would count until its `close` event.
+    // Remove the connection now. Otherwise, it would count until its `close` event.
     this.#remove(oldest)
     oldest.destroy()
     return true

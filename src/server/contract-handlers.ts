@@ -82,7 +82,7 @@ export class ContractHandlers {
     const router: AnyRouter = engineRouter
     this.#router = engineRouter
     this.#options = options
-    // A function, because the handlers' plugins modify the arrays that are passed to them.
+    // This is a function, because the handlers' plugins modify the arrays that are passed to them.
     const common = (): RPCHandlerOptions<HandlerContext> => ({
       clientInterceptors: [
         createWireErrorInterceptor((error) => logger.error({ err: error }, 'A call of the contract failed'))

@@ -10,7 +10,7 @@ import { PAGE_STYLE, sendHtml } from './page.ts'
 const PAGE_NAME = /^[a-z0-9-]{1,100}$/
 const IMAGE_NAME = /^[a-z0-9-]{1,100}\.png$/
 
-/** Loaded with the first page, because few users read the documentation after a start. */
+/** Loaded with the first page, because few users open the documentation. */
 const markdown = () => import('./markdown.ts')
 
 /** Serves the docs folder as pages below `/docs`. Shows raw HTML as text. Links lead to pages here or on the web. */

@@ -32,7 +32,7 @@ export interface Front {
 
 export interface FrontOptions {
   bindAddress: string
-  /** 0 for any free port. null for only the Unix socket, without TCP. */
+  /** 0: any free port; null: only the Unix socket, without TCP. */
   port: number | null
   /** Also listens on this Unix socket, which its user and group can open. */
   unixSocketPath?: string | null
@@ -133,7 +133,7 @@ async function listenOnOtherAddresses(
   await Promise.all(others.map((host) => listenOn(openServer(), { host, port }).catch(() => {})))
 }
 
-/** The socket's user and group can open it (660), as in Scrapyd. Replaces only a socket that a killed server left. */
+/** The socket's user and group can open it (660), as in Scrapyd. Replaces only a socket left by a killed server. */
 async function listenOnSocket(path: string, handle: RequestListener): Promise<ClosableServer> {
   if ((await isSocket(path)) && !(await isAnswered(path))) await unlink(path)
   const server = createServer(TIME_LIMITS, handle)

@@ -5,7 +5,7 @@ import { hasSeveralHosts } from './auth/request-rule.ts'
 
 export interface RedirectOptions {
   bindAddress: string
-  /** The port of this server. A function, because port 0 is resolved later. */
+  /** The port of this server. This is a function, because port 0 is resolved later. */
   port: () => number
   httpsPort: () => number
   allowedHosts: readonly string[]

@@ -6,7 +6,7 @@ import { type Front, type FrontOptions, openFront } from './front.ts'
 import { recordService } from './service-file.ts'
 
 export interface Service {
-  /** For programs and browsers on this machine: `http://127.0.0.1:6800`, or `unix:PATH` without TCP. */
+  /** The address for programs and browsers on this machine: `http://127.0.0.1:6800`, or `unix:PATH` without TCP. */
   address: string
   /** The port that redirects plain HTTP to HTTPS, or null if there is none. */
   redirectPort: number | null
@@ -15,7 +15,7 @@ export interface Service {
   logOutEverywhere(): Promise<number>
   /** Resolves when all endpoints are loaded. Until then, requests to the contract wait. Rejects if loading fails. */
   loaded: Promise<void>
-  /** Rejects new requests and waits for open ones except event streams. The engine continues. Can be called twice. */
+  /** Rejects new requests and waits for open ones, except event streams. The engine continues. Can be called twice. */
   stop(): Promise<void>
 }
 

@@ -12,8 +12,8 @@ const STREAM = /^text\/event-stream/
 export function countRequests(fastify: FastifyInstance, prefix: string): Registry {
   const registry = new Registry()
   const labelNames = ['method', 'route', 'status'] as const
-  // Counted here until the next scrape, because the registry's own counter would take a tenth of the time of a short
-  // request.
+  // Requests are counted here until the next scrape, because the registry's own counter would take a tenth of the time
+  // of a short request.
   const counts = new Map<string, { labels: Record<(typeof labelNames)[number], string>; count: number }>()
   const registers = [registry]
   new Counter({

@@ -17,7 +17,7 @@ const RENEW_BEFORE_DAYS = 30
 const NAMES_MAX = 100
 
 export interface SelfMadeOptions {
-  /** A directory in the data directory, which only its user can read. */
+  /** A directory in the data directory. Only the service's user can read it. */
   directory: string
   /** Host names and addresses at which clients reach the service. */
   names: readonly string[]

@@ -68,7 +68,7 @@ export async function findRunning(
   }
 }
 
-/** Checked without zod, because loading it would take longer than the service's response. */
+/** Does not use zod, because loading it would take longer than the service's response. */
 function readRecord(text: string): ServiceFile {
   const { address, pid, startTime, certificate } = JSON.parse(text) as Record<string, unknown>
   const isValid = typeof address === 'string' && address !== '' && typeof startTime === 'string'

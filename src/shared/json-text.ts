@@ -24,7 +24,7 @@ export interface JsonTextBounds {
  */
 export function problemOfJsonText(text: string, { depth, values, fields }: JsonTextBounds): Sentence | null {
   let level = 0
-  /** The number of commas so far, by level. A list starts at minus infinity. */
+  /** The number of commas so far, by level. Starts at minus infinity for lists, which have no limit. */
   const commas = [Number.NEGATIVE_INFINITY]
   let count = 0
   for (let at = 0; at < text.length; at += 1) {

@@ -9,7 +9,7 @@ export interface TreeBounds {
   size?: number
 }
 
-/** The bounds for input of the contract. They allow more depth than any of its schemas. */
+/** The bounds for the contract's input. They allow more depth than any schema of the contract. */
 export const INPUT_BOUNDS: TreeBounds = { depth: 100 }
 
 /**

@@ -13,8 +13,8 @@ import type { Sentence } from '../../shared/texts/sentence.ts'
 const TEXT_BOUNDS = { depth: INPUT_BOUNDS.depth, values: 300_000, fields: 2_000 }
 
 /**
- * The maximum length of JSON that is parsed in one turn of the event loop. For longer JSON, each step of parsing takes
- * milliseconds and gets its own turn.
+ * The maximum length of JSON that is parsed in one turn of the event loop. Longer JSON is parsed in steps of a few
+ * milliseconds, each in its own turn.
  */
 const LONG_TEXT_CHARACTERS = 100_000
 

@@ -65,7 +65,7 @@ export async function visitInSlices(
 
 /**
  * Validates long lists in slices. Returns the call with a procedure that does not validate them again. Coerces an item
- * only if it is not valid as sent. Rejects with the errors of oRPC.
+ * only if the item is not valid as sent. Rejects with oRPC's errors.
  */
 export async function readLongLists(call: Call, coerce: Coerce = (value) => value): Promise<Call> {
   const lists = longListsOf(call)

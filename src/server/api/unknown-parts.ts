@@ -45,7 +45,7 @@ interface RestRequest {
   body(): Promise<unknown>
 }
 
-/** The query parameter that the API itself reads, not the operations (fields.ts). */
+/** The query parameter that the API reads itself and does not pass to operations (fields.ts). */
 const FIELDS = 'fields'
 const LONGEST_NAME = 100
 

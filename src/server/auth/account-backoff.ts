@@ -6,7 +6,7 @@ import { BoundedMap, BoundedSet } from '../../engine/runtime/bounded.ts'
 const FREE_CLIENTS = 5
 const FIRST_WAIT_MS = 1_000
 const MAX_WAIT_MS = 30_000
-/** How long after its last failure an account's failures are forgotten. */
+/** How long after the last failure an account's failures are forgotten. */
 const FORGOTTEN_AFTER_MS = 15 * 60_000
 const MAX_ACCOUNTS = 1_000
 /**

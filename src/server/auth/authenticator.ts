@@ -39,7 +39,7 @@ export function knowsPassword({ caller, headers }: FastifyRequest): boolean {
   return caller.kind === 'password' && isOwnerItself(caller) && headers['sec-fetch-site'] === undefined
 }
 
-/** Whether the caller has the service's own password. Users with the same role, and tokens, do not count. */
+/** Whether the caller has the service's own password. Returns false for tokens, and for users with the same role. */
 const isOwnerItself = ({ principal }: Caller): boolean => principal?.userId === null && principal.tokenId === null
 
 /** Throws UNAUTHORIZED for nodes and anonymous callers. */
@@ -295,7 +295,7 @@ export class Authenticator {
     return { token, id: read.id, maxAgeSeconds: Math.ceil((ends.endsAtMs - nowMs) / 1_000) }
   }
 
-  /** Records a use of the session. Returns the new cookie for its browser, or null if the browser keeps its cookie. */
+  /** Records that the session is used. Returns the browser's new cookie, or null if the browser keeps its cookie. */
   renew({ cookie }: Caller, request: FastifyRequest): { token: string; maxAgeSeconds: number } | null {
     if (cookie === undefined) return null
     const token = this.#own.use(cookie, browserOf(request))
@@ -353,7 +353,7 @@ export class Authenticator {
     return session === null ? null : countedFrom(session)
   }
 
-  /** A separate method, so that the returned function does not keep the request in memory. */
+  /** This is a separate method, so that the returned function does not keep the request in memory. */
   #openCheckOf(id: string): () => boolean {
     return () => {
       const session = this.#own.get(id)

@@ -28,7 +28,7 @@ export function rightsIn(groups: readonly string[], roles: GroupRoles): GroupRig
   }
 }
 
-/** Roles in node groups are ordered. Each includes all permissions of the previous ones. */
+/** Roles in node groups are ordered. Each role includes the permissions of all lower roles. */
 const higherOf = (role: NodeGroupRole, other: NodeGroupRole = role): NodeGroupRole =>
   NODE_GROUP_ROLES.indexOf(role) < NODE_GROUP_ROLES.indexOf(other) ? other : role
 

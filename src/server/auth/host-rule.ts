@@ -9,7 +9,7 @@ import type { NoPasskeySite, PasskeySite } from '../../engine/index.ts'
  */
 export function createHostRule(options: {
   bindAddress: string
-  /** A function, because port 0 is resolved only when the server listens. */
+  /** This is a function, because port 0 is resolved only when the server listens. */
   port: () => number
   allowedHosts: string[]
   /** With TLS, a Host header without a port means 443. */
@@ -20,7 +20,7 @@ export function createHostRule(options: {
   const isWildcard = ['', '0.0.0.0', '::'].includes(bindAddress)
   const names = new Set(['localhost', '127.0.0.1', '::1', bindAddress.toLowerCase()])
   if (!isLoopback(bindAddress)) names.add(hostname().toLowerCase())
-  // Caches the last accepted host, because most requests name the same host.
+  // The last accepted host is cached, because most requests name the same host.
   let lastAccepted: string | null = null
   const isOurs = (host: string | undefined): boolean => {
     const parts = splitHost(host, isEncrypted ? 443 : 80)

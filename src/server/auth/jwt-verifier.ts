@@ -21,9 +21,7 @@ const CLOCK_TOLERANCE_SECONDS = 5
 
 export type VerifiedJwt = { is: 'valid'; claims: JWTPayload } | { is: 'invalid'; why: string } | { is: 'unknown' }
 
-/**
- * Verifies signed tokens of one issuer. Only this file loads jose, when it gets the first token that looks like a JWT.
- */
+/** Verifies signed tokens of one issuer. Only this file loads jose, at the first token that looks like a JWT. */
 export class JwtVerifier {
   readonly #options: Expected
   readonly #fetch: ReturnType<typeof createBoundedFetch>

@@ -56,7 +56,7 @@ export class OidcClient {
     this.#fetch = createBoundedFetch(clock)
   }
 
-  /** Returns the address where the browser signs in, and what to expect when it returns. */
+  /** Returns the address where the browser signs in, and what to expect when the browser returns. */
   async begin(redirectUri: string): Promise<{ url: URL; expected: Expected }> {
     const configuration = await this.#discover()
     const expected = { state: randomState(), nonce: randomNonce(), verifier: randomPKCECodeVerifier(), redirectUri }
@@ -90,7 +90,7 @@ export class OidcClient {
     return { subject: sub, claims: { ...more, ...claims, sub }, idToken: tokens.id_token! }
   }
 
-  /** Returns the address where the browser ends its session at the provider, or null if the provider has none. */
+  /** Returns the address where the browser ends its session at the provider, or null if there is no such address. */
   async endUrl(idToken: string | null, returnTo: string): Promise<URL | null> {
     const configuration = await this.#discover()
     if (configuration.serverMetadata().end_session_endpoint === undefined) return null
@@ -100,7 +100,7 @@ export class OidcClient {
     })
   }
 
-  /** Failures are not cached. The next login tries again, subject to the pauses of bounded-fetch.ts. */
+  /** Failures are not cached. The next login retries, subject to the pauses of bounded-fetch.ts. */
   #discover(): Promise<Configuration> {
     const nowMs = this.#clock.monotonicMs()
     if (this.#described !== null && nowMs - this.#described.atMs < DESCRIPTION_MAX_AGE_MS)

@@ -77,7 +77,7 @@ export class OidcSignIn {
     return this.#clock.nowMs() + this.#options.sessionMs
   }
 
-  /** Returns where the browser signs in, and the cookie that it must return with. Rejects with SIGN_IN_UNAVAILABLE. */
+  /** Returns where the browser signs in, and the cookie that it must send back. Rejects with SIGN_IN_UNAVAILABLE. */
   async begin(at: { address: string; client: string; page: string }): Promise<{ url: string; cookie: string }> {
     const { url, expected } = await this.#ask((client) => client.begin(`${at.address}${CALLBACK_PATH}`))
     const page = PAGE.test(at.page) ? at.page : ''
@@ -146,8 +146,8 @@ export class OidcSignIn {
   }
 
   /**
-   * Returns the address where the browser ends its session at the provider, or null if the provider has none or does
-   * not respond.
+   * Returns the address where the browser ends its session at the provider, or null if there is no such address or the
+   * provider does not respond.
    */
   async endUrl(session: string, returnTo: string): Promise<string | null> {
     const idToken = this.#providerSessions.get(session)?.idToken ?? null

@@ -7,7 +7,7 @@ declare module 'fastify' {
      * absent, only owners can use the route, which is the safe default. Not used for public routes and node endpoints.
      */
     needs?: Permissions | 'operation'
-    /** Whether the caller needs the permission for all projects, because the response contains data of all of them. */
+    /** Whether the caller needs the permission for all projects, because the response contains data of all projects. */
     isOfAll?: boolean
   }
 }

@@ -32,8 +32,8 @@ export function cookiesOf(use: CookieUse, request: FastifyRequest): string[] {
 }
 
 /**
- * Also returns true if the request has a cookie that was set behind TLS, because a proxy may not announce TLS in every
- * request.
+ * Also returns true if the request has a cookie that was set behind TLS, because a proxy might not announce TLS in
+ * every request.
  */
 function usesSecureCookie(use: CookieUse, request: FastifyRequest): boolean {
   const { host = '', cookie } = request.headers

@@ -18,8 +18,8 @@ const RENEW_EVERY_MS = 3_600_000
 /** How long the previous cookie remains valid after a renewal, because requests already in flight still carry it. */
 const FORMER_FOR_MS = 60_000
 /**
- * How often to store the last use of sessions. The idle limit needs no more precision, and each write replaces the
- * file.
+ * How often to store when sessions were last used. The idle limit does not need more precision, and each write replaces
+ * the file.
  */
 const RECORD_EVERY_MS = 5 * 60_000
 const SEEN_EVERY_MS = 10_000
@@ -155,7 +155,7 @@ export class Sessions {
     const renewed = renewSessionToken(token)
     session.next = renewed.renewal
     this.#sent.set(read.id, renewed.token)
-    // Store the new cookie now. If the service crashes and restarts, the browser may already use the cookie.
+    // Store the new cookie now, because the browser may already use it when the service restarts after a crash.
     this.#isChanged = true
     this.record()
     return renewed.token

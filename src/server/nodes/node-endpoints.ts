@@ -28,7 +28,7 @@ type PullingNode = NonNullable<ReturnType<Engine['pulling']['get']>>
 export async function nodeEndpoints(app: FastifyInstance, { pulling }: { pulling: Engine['pulling'] }): Promise<void> {
   const { messages } = pulling
   const held = new Set<AbortController>()
-  // A web page cannot send either content type from a form without a preflight.
+  // Web pages cannot send JSON or binary data without a preflight.
   acceptOnlyJson(app, NODE_MESSAGE_BYTES)
   app.addContentTypeParser(
     'application/octet-stream',

@@ -70,7 +70,7 @@ export function fileUrl(
 /**
  * Formats local time without a zone: `2026-11-19 18:10:00.123000`. Scrapyd omits a zero fraction (2.2), but some
  * clients fail without a fraction. Scrapyd's microseconds make this rare. With our milliseconds, one time in a thousand
- * would have no fraction, so it is always included.
+ * would have no fraction, so the fraction is always included.
  */
 export function formatLocalTime(atMs: number | null): string | null {
   if (atMs === null) return null

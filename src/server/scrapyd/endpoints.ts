@@ -274,8 +274,8 @@ const NAMES = ['HUP', 'INT', 'KILL', 'STOP', 'TERM'] as const
 const HIGHEST = 64
 
 /**
- * Parses `signal` like Scrapyd 1.6: one of five names, or digits. For anything else, `refuse` has Python's error, which
- * Scrapyd raises only if there is a process to signal.
+ * Parses `signal` like Scrapyd 1.6: one of five names, or digits. For any other text, returns Python's error as
+ * `refuse`. Scrapyd raises it only if there is a process to signal.
  */
 function readSignal(text: string | null): ScrapydSignal | null {
   if (text === null) return null

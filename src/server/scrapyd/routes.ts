@@ -70,7 +70,7 @@ export async function scrapydEndpoints(app: FastifyInstance, options: ScrapydEnd
       await receiveForm(request, body, {
         incoming: options.incoming,
         isWanted: request.method === 'POST',
-        // In all other requests, `egg` is an ordinary argument.
+        // For endpoints that take no eggs, `egg` is an ordinary argument.
         isFile: ({ name }) => takesEgg && name === 'egg',
         limitBytes: takesEgg ? MAX_UPLOAD_BYTES : MAX_TEXT_BYTES
       })

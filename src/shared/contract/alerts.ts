@@ -103,7 +103,7 @@ export const Alert = z.object({
   firedAtMs: z.number().nullable(),
   resolvedAtMs: z.number().nullable(),
   acknowledged: z.object({ by: z.string(), atMs: z.number() }).nullable(),
-  /** Why no messages are sent about the alert now; null: messages are sent. */
+  /** Why messages about the alert are not being sent; null: messages are sent. */
   muted: z.enum(['silenced', 'node_down', 'node_cordoned']).nullable(),
   /** Whether the alert recently started and stopped too often. It then stays open until it has been quiet a while. */
   isFlapping: z.boolean()

@@ -83,7 +83,7 @@ export const CrawlInput = z.object({
     .default(false),
   /** How long identical requests return this job; 0: never. Default: the server's `crawl_cache_ttl`. */
   cache_seconds: left(z.number().int().min(0).max(MAX_CRAWL_CACHE_SECONDS)),
-  /** Scrapy caches pages for the same time as the response (HTTPCACHE_ENABLED). Absent: the project's setting. */
+  /** Whether Scrapy caches pages, for as long as the response (HTTPCACHE_ENABLED). Absent: the project's setting. */
   http_cache: left(z.boolean()),
   params: left(Params)
 })

@@ -102,7 +102,7 @@ export const errorsContract = {
   get: read('read', 'GET /errors/{id}', { id: 'errorGroup' }, { answerBytes: () => 400_000 })
     .input(z.object({ id: z.coerce.number().int().positive().brand<'ErrorGroupId'>() }))
     .output(ErrorGroupDetail),
-  /** The errors that the job logged in all attempts, or in the given one. Newest first, at most 200. */
+  /** The errors that the job logged in all attempts, or in the given attempt. Newest first, at most 200. */
   ofJob: read('read', 'GET /jobs/{jobId}/errors', { jobId: 'job' }, { answerBytes: () => 200 * (GROUP_BYTES + 2_000) })
     .input(
       z.object({ jobId: JobId, attemptNumber: z.coerce.number().int().positive().brand<'AttemptNumber'>().optional() })

@@ -15,7 +15,7 @@ export const Finding = z.object({
   field: z.string().nullable(),
   /** `Items fell by 80 %: 120, usually 610 to 640` */
   words: z.string(),
-  /** The code of `words` (shared/texts). Findings stored before codes existed do not have it. */
+  /** The code of `words` (shared/texts). Findings stored before codes existed lack it. */
   code: z.string().optional(),
   params: z.record(z.string(), z.unknown()).optional(),
   value: z.number(),

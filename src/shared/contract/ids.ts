@@ -3,7 +3,7 @@ import { wordsOfIssue } from '../issue-words.ts'
 import { problemOfShownName } from '../unseen.ts'
 import { JOB_ID_PATTERN, NODE_ID_PATTERN, RANDOM_ID_PATTERN } from '../id-patterns.ts'
 
-// Configures zod here, because every schema of the contract imports this file.
+// zod is configured here, because every schema of the contract imports this file.
 z.config({ localeError: wordsOfIssue })
 
 /**

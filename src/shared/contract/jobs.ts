@@ -109,7 +109,7 @@ export const Job = z.object({
   dedupeKey: z.string().nullable(),
   hold: Hold.nullable(),
   priority: z.number(),
-  /** Position among queued jobs of the same priority. Lower goes first. */
+  /** Position among queued jobs of the same priority. Jobs with a lower rank go first. */
   rank: z.number(),
   placement: Placement,
   /** The end user for whom the job was requested, if the request named one. */
@@ -414,7 +414,7 @@ export const jobsContract = {
   usage: read('read', 'GET /jobs/{id}/usage', { id: 'job' })
     .input(z.object({ id: JobId }))
     .output(z.object({ samples: z.array(UsageSample) })),
-  /** The log figures of the newest attempt, or of the given one. LOG_NOT_FOUND: nothing of the log has been read. */
+  /** The log figures of the newest or given attempt. LOG_NOT_FOUND: no part of the log has been read. */
   figures: figuresOperation,
   run: write(
     'jobs.run',

@@ -10,7 +10,7 @@ const Quantity = z
   .max(40)
   .regex(/^\d+(\.\d+)?(m|k|Ki|[MGTPE]i?)?$/, 'Write a quantity of Kubernetes, such as 500m or 512Mi')
 
-/** Settings of pods. The node's settings apply to fields that a project does not set. */
+/** Pod settings. The node's settings apply to fields that a project does not set. */
 export const PodSettings = z.object({
   /** The image must contain Python as `python3`, with Scrapy. */
   image: z
@@ -42,7 +42,7 @@ const FilePath = z
 
 /** The settings of a Kubernetes node. They contain no secrets. */
 export const KubernetesSettings = z.object({
-  /** The token's file, read every 30 s, because Kubernetes replaces the token; null: the token entered as the password. */
+  /** Read every 30 s, because Kubernetes replaces these tokens; null: the token that was entered as the password. */
   tokenFile: FilePath.nullable().default(null),
   /**
    * The CA of the API server, read together with the token; null: the node's certificate, otherwise the system's CAs.

@@ -88,7 +88,7 @@ export const Node = z.object({
   /** `slotsSource`: whether an operator set the slots, Scrapdeck learned them, or the default (1) applies. */
   slots: z.number().int(),
   slotsSource: z.enum(['set', 'default', 'learned']),
-  /** How the number of slots is known. */
+  /** How Scrapdeck knows the number of slots. */
   slotsText: z.string(),
   slotsTextCode: z.string().optional(),
   slotsTextParams: z.record(z.string(), z.unknown()).optional(),

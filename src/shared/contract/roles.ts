@@ -65,7 +65,7 @@ export const rolesContract = {
     )
     .output(z.object({ role: AccessRole })),
 
-  /** Rejected while the role is in use. */
+  /** Rejects while the role is in use. */
   remove: write('users.change', 'DELETE /roles/{name}', 'service')
     .input(z.object({ name: z.string().max(64) }))
     .output(z.object({ removed: z.boolean() }))

@@ -192,7 +192,7 @@ export const Occurrence = z.object({
   nominalMs: z.number(),
   /** The time on clocks in the zone, with the offset: `2026-03-29T03:00:00+02:00`. */
   local: z.string(),
-  /** `gap`: clocks skip this time, so the run is at the change. The last two: clocks show this time twice. */
+  /** `gap`: clocks skip this time, so the run starts at the change. `…_of_two`: clocks show this time twice. */
   kind: z.enum(['normal', 'gap', 'first_of_two', 'second_of_two'])
 })
 export type Occurrence = z.infer<typeof Occurrence>

@@ -19,7 +19,7 @@ export const Passkey = z.object({
 export type Passkey = z.infer<typeof Passkey>
 
 export const LoginMethods = z.object({
-  /** Whether the user has a password of this Scrapdeck. Other users cannot have a second factor here. */
+  /** Whether the user has a password on this Scrapdeck. Other users cannot have a second factor here. */
   hasPassword: z.boolean(),
   /** null: the user has no authenticator app. With one, the password alone is not enough. */
   authenticator: z.object({ createdAtMs: z.number(), recoveryCodesLeft: z.number().int() }).nullable(),
@@ -47,7 +47,7 @@ export type NewCredential = z.infer<typeof NewCredential>
 
 const AGAIN = { tellsSecret: 'again' } as const
 
-/** How the caller logs in. Requires a user with a password of this Scrapdeck. Rejects tokens. */
+/** How the caller logs in. Requires a user with a password on this Scrapdeck. Rejects tokens. */
 export const secondFactorsContract = {
   get: read('read', 'GET /users/me/second-factors', 'caller').output(LoginMethods),
 

@@ -175,7 +175,7 @@ export const ProjectSettings = z.object({
   noOverlap: z.boolean().default(false),
   /** How long a cancelled run can take to finish after the first INT; null: as configured (10 minutes). */
   cancelWaitSeconds: CancelWaitSeconds.nullable().default(null),
-  /** `on_demand`: a node gets an egg before its first job. `at_once`: all possible nodes get the active version. */
+  /** `on_demand`: a node gets an egg before its first job. `at_once`: all eligible nodes get the active version. */
   distribution: z.enum(['on_demand', 'at_once']).default('on_demand'),
   /**
    * The version for jobs without one; null: the latest. If the project does not have this version, the jobs wait.

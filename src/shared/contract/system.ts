@@ -154,7 +154,7 @@ export const SystemStatus = z.object({
   startedAtMs: z.number(),
   address: z.string().nullable(),
   host: z.enum(['desktop', 'service']),
-  /** Where node passwords are stored: `keychain`, or `file` with a description of its protection. Shown in Settings. */
+  /** Where node passwords are stored. `text` describes the store and its protection. Shown in Settings. */
   secrets: z.object({ store: z.enum(['keychain', 'file']), text: z.string() }),
   /** Other engines that the UI links to. Each has its own login. Older engines do not send this field. */
   trustedEngines: z.array(z.object({ name: z.string(), url: z.string() })).optional(),

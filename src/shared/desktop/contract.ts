@@ -95,8 +95,8 @@ export const desktopContract = {
   engines: {
     watch: oc.output(eventIterator(z.object({ appVersion: z.string(), engines: z.array(RemoteEngine) }))),
     /**
-     * Signs in with the browser, and resolves when the user has approved there. Aborting the call ends the sign-in.
-     * The ticket is valid once, for `add` or `update` with this address. Rejects like `add`, and with
+     * Signs in with the browser, and resolves when the user has approved the sign-in there. Aborting the call ends the
+     * sign-in. The ticket is valid once, for `add` or `update` with this address. Rejects like `add`, and with
      * SIGN_IN_FAILED.
      */
     signIn: oc.input(SignInTo).output(SignInTicket),
