@@ -36,7 +36,7 @@ const VERSIONS_MAX = 10_000
 const CHANGED_AT_ONCE = 1_000
 
 /**
- * Records what nodes list. If we have an egg of a version, a node's listing proves no more than this:
+ * Records what nodes list. If we have the egg of a version, listings change its deployments only as follows:
  *
  *   present ──not listed──> missing ──listed again, not sent by us──> foreign ──not listed──> (nothing)
  *   (nothing) ──listed──> foreign
@@ -51,7 +51,7 @@ export class SeenOnNodes {
     this.#parts = parts
   }
 
-  /** Returns which limits were exceeded. Record the listings of one node in order. */
+  /** Returns the kinds of names that exceeded a limit. Call this for the listings of one node in order. */
   async recordSeen(seen: Seen): Promise<KeptNoun[]> {
     const { catalog, clock } = this.#parts
     const { nodeId, project, versions } = seen
@@ -231,7 +231,7 @@ function freeRoom(room: Room, stored: StoredVersion, sign: 1 | -1): void {
   room.spiders += sign * (stored.spiders?.length ?? 0)
 }
 
-/** Removes a deployment. If only nodes had the version and this was the last of them, removes the version. */
+/** Removes a deployment. If only nodes had the version and this was the last of them, also removes the version. */
 function planDrop({ project, version, sha256, deployments }: StoredVersion, nodeId: NodeId): VersionChange {
   const isLast = sha256 === null && deployments.every((one) => one.nodeId === nodeId)
   return isLast ? { kind: 'delete', project, version } : { kind: 'undeploy', project, version, nodeId }

@@ -32,8 +32,8 @@ const NODES_MAX = 10
 const WAIT_MS = 60_000
 
 /**
- * Finds spiders without a local Python: from nodes that have the version, or by sending the egg to one node after
- * the other. Concurrent requests for a version share one search.
+ * Finds spiders without a local Python: asks nodes that have the version, or sends the egg to one node after another.
+ * Concurrent requests for a version share one search.
  */
 export class SpiderLookup {
   readonly #options: SpiderLookupOptions

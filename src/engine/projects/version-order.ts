@@ -11,7 +11,7 @@ const PRE_RELEASES: Record<string, number> = { alpha: 0, a: 0, beta: 1, b: 1, pr
 /**
  * Compares versions by name if all are PEP 440 versions (`1.9`, `1.10rc1`, also in Scrapyd's spelling, `1_10`). Returns
  * null if one is not, such as a git hash. Scrapyd 1.6 gives the same order if each version is a single number.
- * Otherwise, it compares text (scrapyd-protocol.md, 4.2).
+ * Otherwise, Scrapyd compares text (scrapyd-protocol.md, 4.2).
  */
 export function versionOrder(versions: string[]): ((one: string, other: string) => number) | null {
   const keys = new Map<string, bigint[]>()

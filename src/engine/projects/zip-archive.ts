@@ -53,7 +53,9 @@ const UNREAD = {
 
 export interface ZipArchive {
   names: string[]
-  /** Returns null if there is no such file. Rejects with EGG_TOO_LARGE if it unpacks to more than `limitBytes`. */
+  /**
+   * Returns null if there is no such file. Rejects with EGG_TOO_LARGE if the file unpacks to more than `limitBytes`.
+   */
   read(name: string, limitBytes: number): Promise<Buffer | null>
   /** Unpacks a file of `names` while the stream is read. The stream fails with EGG_NOT_A_ZIP. */
   openRead(name: string): Promise<Readable>
@@ -143,7 +145,10 @@ function decodeName(name: Buffer): string {
   }
 }
 
-/** yauzl fails the stream if an entry unpacks to more than declared. Only the checksum proves that it is intact. */
+/**
+ * yauzl fails the stream if an entry unpacks to more than declared. Only the checksum proves that the content is
+ * intact.
+ */
 async function openEntry(archive: yauzl.ZipFile, entry: yauzl.Entry, name: string): Promise<Readable> {
   const damaged = (cause: Error) =>
     new ScrapdeckError('EGG_NOT_A_ZIP', sentence('projects.zip_entry_damaged', { name, error: cause.message }), {

@@ -31,7 +31,7 @@ interface Held {
   isOver: boolean
 }
 
-/** The maximum number of times per order. More are a mistake, or must be split into several orders. */
+/** The maximum number of times per backfill. A request for more is a mistake, or must be split. */
 const MOMENTS_MAX = 100_000
 const SHOWN = 10
 /**
@@ -51,7 +51,7 @@ const FIRINGS_A_PAGE = 1_000
  *                │  └──▶ done                              a job ended (step) ◀───────────┘
  *                └── cancel ──▶ cancelled: running jobs continue unless they are cancelled too
  *
- * Only the order is stored. Its firing rows show which times are done, so a backfill continues after a crash. The
+ * Only the request is stored. The firing rows show which times are done, so a backfill continues after a crash. The
  * store's unique index prevents it from repeating times fired by the clock or an earlier backfill.
  */
 export class Backfills {

@@ -11,7 +11,7 @@ import { type DecidedFirings, judgeDue, type ScheduleState } from './schedule-st
 interface Surroundings {
   nowMs: number
   cause: LateCause
-  /** Whether the engine has just started and may not know the nodes' projects yet. If something is not found, retry. */
+  /** Whether the engine has just started and may not know the nodes' projects yet. If so, retry what is not found. */
   isSettling: boolean
   live: Pick<LiveJobs, 'readFirings'>
   maker: JobMaker

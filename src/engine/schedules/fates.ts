@@ -24,7 +24,10 @@ import type { Moment } from './moments.ts'
  *                                                                             fire ──▶ fired
  */
 
-/** How late a firing that counts as on time can be (busy event loop, restart). Above the scheduler's longest sleep. */
+/**
+ * The maximum delay of a firing that counts as on time (busy event loop, restart). Exceeds the scheduler's longest
+ * sleep.
+ */
 export const LATE_AFTER_MS = 60_000
 
 export interface Fate extends Pick<NewFiring, 'reason' | 'message'> {

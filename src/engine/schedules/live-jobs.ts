@@ -5,7 +5,7 @@ import type { ChangeLog, JobReader, ScheduleStore } from '../storage/store.ts'
 import { isLive } from './failures.ts'
 import type { LiveFiring } from './fates.ts'
 
-/** The delay of a scan. It does no harm, because the store itself releases the jobs that wait for ended jobs. */
+/** The delay before a scan, which is harmless because the store itself releases the jobs that wait for ended jobs. */
 const SCAN_AFTER_MS = 200
 const CHANGES_AT_ONCE = 1_000
 const JOBS_AT_ONCE = 500
@@ -34,7 +34,7 @@ export class LiveJobs {
   #cursor: number | null = null
   readonly #alarm: Alarm
   #isScanning = false
-  /** Whether a change arrived during a scan. The reads of the scan may not include it. */
+  /** Whether a change arrived during a scan. The scan may have missed the change. */
   #hasChanged = false
   #isStopped = false
   #unsubscribe: () => void = () => undefined
@@ -77,7 +77,7 @@ export class LiveJobs {
     return this.#bySchedule.has(scheduleId)
   }
 
-  /** Live firings of one backfill, or (null) by the clock and by hand, oldest first. */
+  /** Live firings of one backfill, or (null) those by the clock and by hand, oldest first. */
   firingsOf(scheduleId: ScheduleId, backfillId: string | null = null): LiveFiring[] {
     return (this.#bySchedule.get(scheduleId) ?? [])
       .filter((tracked) => tracked.backfillId === backfillId)
@@ -112,7 +112,7 @@ export class LiveJobs {
       this.#scheduleOf.set(id, scheduleId)
     }
     if (byMoment.size > 0) this.#bySchedule.set(scheduleId, [...byMoment.values()])
-    // Jobs that ended since are no longer listed, so their end is reported too.
+    // Jobs that have ended since then are not listed, so their end is reported too.
     if ([...known.keys()].some((id) => !this.#scheduleOf.has(id))) this.#parts.onEnded(new Set([scheduleId]))
   }
 

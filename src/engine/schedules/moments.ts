@@ -6,7 +6,7 @@ import type { Clock } from '../runtime/clock.ts'
 
 export interface Moment {
   nominalMs: number
-  /** Whether a clock change skips this local time and the schedule does not run then. The time is only recorded. */
+  /** Whether a clock change skips this local time, so that the schedule does not run. The time is only recorded. */
   isLeftOut: boolean
 }
 
@@ -23,7 +23,7 @@ const SHOWN_AT_ONCE = 10
 /** The fire times of one schedule, including those skipped by a clock change, which have a row like all others. */
 export class FireTimes {
   readonly #timing: ScheduleTiming
-  /** The timing with skipped times shifted instead. Times found only here are the skipped ones. */
+  /** The timing that shifts skipped times instead. Times found only here are the skipped ones. */
   readonly #withGaps: ScheduleTiming
 
   constructor(timing: ScheduleTiming) {
@@ -128,7 +128,7 @@ async function listWithin(
 }
 
 /**
- * How much later than its nominal times a schedule fires, at most by its jitter. Always the same for a schedule, and
+ * The delay of a schedule's firings after their nominal times, at most its jitter. Always the same for a schedule, and
  * evenly distributed over all schedules.
  */
 export function jitterOf(scheduleId: ScheduleId, jitterSeconds: number): number {

@@ -52,7 +52,9 @@ export function openSchedules(
   return { chains, chainEvents, scheduler, scheduleEvents, watchdog }
 }
 
-/** Chains have no nominal times. `{nominal}` is that of the previous job, or the time at which it ended. */
+/**
+ * `{nominal}` is the nominal time of the previous job, or else the time when it ended. Chains have no nominal times.
+ */
 function placeholdersOf({ chain, job, stats, nowMs, zone }: ChainFacts) {
   return {
     nominalMs: job.nominalMs ?? job.endedAtMs ?? nowMs,

@@ -16,7 +16,8 @@ interface PausingParts {
 }
 
 /**
- * Pauses a schedule that is over or failed too often. Returns the stored schedule. null: deleted, or it kept changing.
+ * Pauses a schedule that is over or failed too often. Returns the stored schedule. null: it was deleted or kept
+ * changing.
  */
 export async function pauseItself(
   { store, clock, onPaused }: PausingParts,

@@ -1,7 +1,7 @@
 import type { LiveJobs } from './live-jobs.ts'
 import { dueAt, type DecidedFirings, type ScheduleState } from './schedule-state.ts'
 
-/** How early firings are prepared, so that a thousand due in one second only need to be written. */
+/** How early firings are prepared. A thousand firings due in one second then only need to be written. */
 export const PREFETCH_MS = 250
 /** A prepared firing counts as on time. If it is claimed later than this, it is judged again. */
 const TAKEN_LATE_MAX_MS = 1_000
@@ -10,7 +10,7 @@ type Live = Pick<LiveJobs, 'hasAny'>
 
 /**
  * Prepares the next firing of a schedule. Anything that depends on earlier runs, on counts or on several times is
- * decided when it is due. Changing the schedule replaces its state, including the prepared firing.
+ * decided at the due time. Changing the schedule replaces its state, including the prepared firing.
  */
 export async function prefetch(
   { state, dueMs }: { state: ScheduleState; dueMs: number },

@@ -32,7 +32,7 @@ export interface DecidedFirings {
   weight: number
 }
 
-/** A firing that was prepared ahead. `decided` is null if that was not possible. It is then decided when it is due. */
+/** A firing that was prepared ahead. `decided` null: it could not be prepared, so it is decided when it is due. */
 export interface Prefetched {
   dueMs: number
   decided: DecidedFirings | null
@@ -59,7 +59,7 @@ export function createState(stored: StoredSchedule, nowMs: number): ScheduleStat
   return state
 }
 
-/** Resets a schedule that would stay silent because the clock was once far ahead. Returns whether it did. */
+/** Resets a schedule that would not fire because the clock was once far ahead. Returns whether it needed the reset. */
 export function healAfterClock(state: ScheduleState, nowMs: number): boolean {
   if (state.doneUntilMs <= nowMs + CLOCK_SET_BACK_MAX_MS) return false
   state.doneUntilMs = nowMs - state.offsetMs

@@ -41,7 +41,7 @@ export interface SchedulerParts extends JobMaker {
   giveWay?: () => Promise<void>
 }
 
-/** How long after startup an engine may not know the nodes' projects yet. Less than LATE_AFTER_MS. */
+/** The time after startup in which an engine may not know the nodes' projects yet. Less than LATE_AFTER_MS. */
 const SETTLING_MS = 45_000
 /**
  * The maximum number of schedules per write. The next schedules are decided during the write. One write of prepared
@@ -57,7 +57,7 @@ const SEARCHES_AT_ONCE = 100
  *                          │
  *                          ▼
  *   ┌────────────────── asleep ◀────────────────────────────────┐
- *   │ until PREFETCH_MS before the next moment, then until it;     │
+ *   │ until PREFETCH_MS before the next moment, then until it;  │
  *   │ SLEEP_MAX_MS at most                                      │
  *   ▼                                                           │
  *  check the clock: compare wall and monotonic time             │
@@ -104,7 +104,7 @@ export class Scheduler {
     this.#backfills = new Backfills({ ...parts, live: this.#live, write: (firings) => this.#writeRows(firings) })
   }
 
-  /** Resolves when everything is read. Missed firings are handled right after. */
+  /** Resolves when everything is read. Missed firings are handled right afterwards. */
   async start(): Promise<void> {
     await this.#inLine(async () => {
       const { store, clock } = this.#parts
@@ -336,7 +336,8 @@ export class Scheduler {
           weight = 0
         }
         writes.push(this.#write(decided))
-        // Requests to the store are sent at the end of this turn, so yield before deciding the next schedules.
+        // Requests to the store are sent at the end of this event loop turn, so yield before deciding the next
+        // schedules.
         await this.#giveWay()
       }
       await Promise.all(writes)
@@ -433,7 +434,7 @@ export class Scheduler {
     return written
   }
 
-  /** After a pass: moves to the next time or, if nothing could be written, retries the same one. */
+  /** After a pass: moves to the next time or, if nothing could be written, retries the same time. */
   async #moveOn(state: ScheduleState): Promise<void> {
     if (this.#states.get(state.stored.id) !== state) return
     const { doneUntilMs, next, offsetMs } = state

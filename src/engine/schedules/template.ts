@@ -36,7 +36,7 @@ export function weightOf({ jobs, bytes }: { jobs: number; bytes: number }): numb
   return bytes + (jobs * MAX_ORDER_BYTES) / JOBS_A_FIRING_MAX
 }
 
-/** The total weight of firings to hold in memory. If it is exceeded, they are written before any more are prepared. */
+/** The total weight of firings held in memory. When it is exceeded, firings are written before more are prepared. */
 export const WEIGHT_AT_ONCE = MAX_ORDER_BYTES
 
 /**

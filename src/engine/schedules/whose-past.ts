@@ -14,8 +14,8 @@ export const projectsOfTemplates = (jobs: readonly Pick<RunTemplate, 'project'>[
 ]
 
 /**
- * The projects of what a schedule did at `atMs`. null: its jobs were in other projects then, so only users who see
- * all projects may read it.
+ * The projects in which a schedule acted at `atMs`. null: its jobs were in other projects then, so only users who see
+ * all projects may read about them.
  */
 export const projectsAt = (
   { settings, movedAtMs }: Pick<StoredSchedule, 'movedAtMs'> & { settings: Pick<StoredSchedule['settings'], 'jobs'> },
