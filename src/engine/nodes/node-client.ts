@@ -225,7 +225,7 @@ export class NodeError extends Error {
   }
 }
 
-/** Whether no node of the kind that refused would ever accept the request, so that repeating it is useless. */
+/** Whether every node of this kind would refuse the request, so that repeating it is useless. */
 export function isFinal(refusal: RefusalKind): boolean {
   return refusal === 'unknown_spider' || refusal === 'unrunnable'
 }

@@ -53,9 +53,7 @@ const UNREAD = {
 
 export interface ZipArchive {
   names: string[]
-  /**
-   * Returns null if there is no such file. Rejects with EGG_TOO_LARGE if the file unpacks to more than `limitBytes`.
-   */
+  /** Returns null for a missing file. Rejects with EGG_TOO_LARGE if the file unpacks to more than `limitBytes`. */
   read(name: string, limitBytes: number): Promise<Buffer | null>
   /** Unpacks a file of `names` while the stream is read. The stream fails with EGG_NOT_A_ZIP. */
   openRead(name: string): Promise<Readable>
@@ -145,10 +143,7 @@ function decodeName(name: Buffer): string {
   }
 }
 
-/**
- * yauzl fails the stream if an entry unpacks to more than declared. Only the checksum proves that the content is
- * intact.
- */
+/** yauzl fails the stream if an entry unpacks to more than declared. Only the checksum proves the content intact. */
 async function openEntry(archive: yauzl.ZipFile, entry: yauzl.Entry, name: string): Promise<Readable> {
   const damaged = (cause: Error) =>
     new ScrapdeckError('EGG_NOT_A_ZIP', sentence('projects.zip_entry_damaged', { name, error: cause.message }), {

@@ -41,8 +41,8 @@ const ANSWERED_AT_ONCE = 100
 const AGAIN_AFTER_MS = 10_000
 
 /**
- * Whether the new jobs must not read the node's files. The statistics that the template passes on can depend on orders
- * or on the code of another project.
+ * Whether the new jobs must not read the node's files. The statistics that the template passes on can depend on the
+ * requests or the code of another project.
  */
 function mustBeWithoutFiles(template: RunTemplate, { project, settings }: StoredJob): boolean {
   const { args, argSets, matrix, settings: ours } = template

@@ -24,10 +24,7 @@ import type { Moment } from './moments.ts'
  *                                                                             fire ──▶ fired
  */
 
-/**
- * The maximum delay of a firing that counts as on time (busy event loop, restart). Exceeds the scheduler's longest
- * sleep.
- */
+/** The maximum delay of a firing that counts as on time (busy event loop, restart). Exceeds SLEEP_MAX_MS. */
 export const LATE_AFTER_MS = 60_000
 
 export interface Fate extends Pick<NewFiring, 'reason' | 'message'> {

@@ -52,9 +52,7 @@ export function openSchedules(
   return { chains, chainEvents, scheduler, scheduleEvents, watchdog }
 }
 
-/**
- * `{nominal}` is the nominal time of the previous job, or else the time when it ended. Chains have no nominal times.
- */
+/** `{nominal}` is the nominal time of the previous job, or else when it ended. Chains have no nominal times. */
 function placeholdersOf({ chain, job, stats, nowMs, zone }: ChainFacts) {
   return {
     nominalMs: job.nominalMs ?? job.endedAtMs ?? nowMs,

@@ -16,7 +16,7 @@ interface PausingParts {
 }
 
 /**
- * Pauses a schedule that is over or failed too often. Returns the stored schedule. null: it was deleted or kept
+ * Pauses a schedule that is over or failed too often. Returns the stored schedule, or null if it was deleted or kept
  * changing.
  */
 export async function pauseItself(

@@ -336,8 +336,7 @@ export class Scheduler {
           weight = 0
         }
         writes.push(this.#write(decided))
-        // Requests to the store are sent at the end of this event loop turn, so yield before deciding the next
-        // schedules.
+        // Requests to the store are sent when this event loop turn ends, so yield before deciding the next schedules.
         await this.#giveWay()
       }
       await Promise.all(writes)

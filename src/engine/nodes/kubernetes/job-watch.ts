@@ -57,7 +57,7 @@ export class EventLines {
     this.#onEvent = onEvent
   }
 
-  /** false: the watch ended with an error (410), or this is not an event stream. */
+  /** false: the watch ended with an error (410), or the response is not an event stream. */
   add(piece: Buffer): boolean {
     for (let from = 0; from < piece.length; ) {
       const newline = piece.indexOf(10, from)

@@ -473,7 +473,8 @@ export class KubernetesClient implements NodeClient {
   }
 
   /**
-   * Removes only our finalizer, because Kubernetes adds others. The `test` operation fails after a concurrent change.
+   * Removes only our finalizer, because Kubernetes adds other finalizers. The `test` operation fails after a concurrent
+   * change.
    */
   async #removeFinalizer({ name, finalizers }: RunPod, signal?: AbortSignal): Promise<void> {
     const at = finalizers.indexOf(FINALIZER)

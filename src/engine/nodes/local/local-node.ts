@@ -381,7 +381,7 @@ function liveRuns(runs: RunList): Run[] {
   return [...pending.filter((run) => run.state === 'starting'), ...running]
 }
 
-/** null: an earlier engine started one of the live runs, so its Python is unknown. */
+/** null: an earlier engine started one of the live runs, so that run's Python is unknown. */
 function pythonsInUse(runs: RunList): string[] | null {
   const pythons = liveRuns(runs).map((run) => run.python)
   return pythons.includes(null) ? null : pythons.filter((path) => path !== null)

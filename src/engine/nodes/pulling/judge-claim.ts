@@ -6,7 +6,7 @@ export interface ClaimFacts {
   wasGranted: boolean
   /** Whether the offer was withdrawn. The job may already be on another node. */
   wasWithdrawn: boolean
-  /** The state of the attempt that the engine assumes. null: not live. */
+  /** The attempt's state as the engine assumes it. null: not live. */
   belief: AttemptState | null
 }
 

@@ -39,7 +39,7 @@ import {
 } from './messages.ts'
 
 export interface NodeBelief {
-  /** null: not live. */
+  /** null: the run is not live. */
   stateOf(run: { project: string; jobid: string }): AttemptState | null
   /** Wall clock. When the oldest live attempt was sent. */
   oldestSentAtMs(): number | null

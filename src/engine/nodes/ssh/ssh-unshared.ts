@@ -14,8 +14,8 @@ const CONNECTIONS_MAX = 64
 const LOOK_EVERY_MS = 40
 
 /**
- * Replaces startMaster where ssh has no control socket (OpenSSH for Windows). One ssh process only stays logged in.
- * When it ends, the host is unreachable. Each connection is another ssh process with a separate login.
+ * Replaces startMaster where ssh has no control socket (OpenSSH for Windows). One ssh process only holds a login. When
+ * it ends, the host is unreachable. Each connection is another ssh process with a separate login.
  */
 export const startUnshared: StartMaster = async ({ program, host, clock, signal }) => {
   const problem = (end: Awaited<SshProcess['ended']>, isLate: boolean) => problemOf(host, { ...end, isLate, program })

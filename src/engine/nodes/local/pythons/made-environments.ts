@@ -29,7 +29,7 @@ const PROGRESS_EVERY_MS = 500
 const TIDY_EVERY_MS = 60_000
 const ID = /^[0-9a-f]{12}$/
 
-/** The environments that we build from requirements, one directory each, two at a time. */
+/** The environments that we build from requirements: one directory each, at most two builds at a time. */
 export class MadeEnvironments {
   readonly #options: MadeEnvironmentsOptions
   readonly #byId = new Map<string, Made>()

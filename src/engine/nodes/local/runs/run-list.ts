@@ -32,7 +32,7 @@ export interface Run {
   state: 'pending' | 'starting' | 'running' | 'finished'
   child: ProcessIdentity | null
   startedAtMs: number | null
-  /** The location of the run's code. null: not looked up just now. */
+  /** The location of the run's code. null: to be looked up when the run starts. */
   source: RunSource | null
   /** The Python that started the run. null: not started, or started by an earlier engine. */
   python: string | null

@@ -228,7 +228,7 @@ export class RunWatch {
   #recordUsage(one: Watched, used: RunUsage): void {
     const nowMs = this.#clock.monotonicMs()
     const before = one.cpuSeconds ?? 0
-    // The CPU time of a process can disappear from the sum when the process ends, but the total must not decrease.
+    // The sum drops when a process ends that nobody waited for, but the recorded total must not decrease.
     one.cpuSeconds = Math.max(before, used.cpuSeconds)
     one.peakMemoryBytes = Math.max(one.peakMemoryBytes ?? 0, used.memoryBytes)
     const elapsedSeconds = (nowMs - one.sampledAtMs) / 1000
