@@ -85,7 +85,7 @@ export interface FleetFollower {
   isBusy(nodeId: NodeId): boolean
   slotsUsedOn(nodeId: NodeId): number
   wantsSnapshot(nodeId: NodeId): boolean
-  /** The observer does not poll the node again until this resolves. */
+  /** The observer does not poll the node again until the promise resolves. */
   applySnapshot(node: FleetNode, snapshot: Snapshot): Promise<void>
 }
 

@@ -28,7 +28,7 @@ export class LiveJobs {
   readonly #parts: LiveJobsParts
   readonly #bySchedule = new Map<ScheduleId, Tracked[]>()
   readonly #scheduleOf = new Map<JobId, ScheduleId>()
-  /** Jobs that were written before they were tracked. Changes before the tracking may have been missed. */
+  /** Jobs that were written before they were tracked. Their earlier changes may have been missed. */
   #fresh: JobId[] = []
   /** null: changes were not followed (nothing was tracked, or a scan failed), so all tracked jobs are read. */
   #cursor: number | null = null

@@ -59,9 +59,7 @@ export function createState(stored: StoredSchedule, nowMs: number): ScheduleStat
   return state
 }
 
-/**
- * Resets a schedule that would not fire because the clock was once far ahead. Returns whether a reset was necessary.
- */
+/** Resets a schedule that would not fire because the clock was once far ahead. Returns whether it was reset. */
 export function healAfterClock(state: ScheduleState, nowMs: number): boolean {
   if (state.doneUntilMs <= nowMs + CLOCK_SET_BACK_MAX_MS) return false
   state.doneUntilMs = nowMs - state.offsetMs

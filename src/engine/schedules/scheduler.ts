@@ -398,7 +398,7 @@ export class Scheduler {
     return state.doneUntilMs !== doneUntilMs
   }
 
-  /** If the single commit fails, writes each schedule separately, so that one cannot block the others. */
+  /** If the single commit fails, writes each schedule separately, so that one cannot block the rest. */
   async #write(decided: DecidedFirings[]): Promise<void> {
     try {
       const written = await this.#writeRows(decided.flatMap(({ firings }) => firings))

@@ -39,8 +39,8 @@ export interface DiscoveryPlan {
 }
 
 /**
- * Plans the changes that follow from all sources. Pure. A node belongs to the source that found it first, or to
- * none if a user added it. It vanishes only if no source lists it and the result of its own source is complete.
+ * Plans the changes that follow from all sources. Pure. A node belongs to the source that found it first, or to none if
+ * a user added it. It vanishes only if no source lists it and the result of the node's source is complete.
  */
 export function planDiscovery(input: {
   answers: readonly SourceAnswer[]

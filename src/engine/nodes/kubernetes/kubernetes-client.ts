@@ -297,8 +297,8 @@ export class KubernetesClient implements NodeClient {
   }
 
   /**
-   * Deletes runs that are gone or that ended long enough ago. Also called by every poll, because `release` is called
-   * only after new lists.
+   * Deletes gone runs, and runs that ended long enough ago. Also called by every poll, because `release` is called only
+   * after new lists.
    */
   #deleteDue(): void {
     const nowMs = this.#options.clock.monotonicMs()
@@ -472,10 +472,7 @@ export class KubernetesClient implements NodeClient {
     this.#isStale = true
   }
 
-  /**
-   * Removes only our finalizer, because Kubernetes adds other finalizers. The `test` operation fails after a concurrent
-   * change.
-   */
+  /** Removes only our finalizer, not those of Kubernetes. The `test` operation fails after a concurrent change. */
   async #removeFinalizer({ name, finalizers }: RunPod, signal?: AbortSignal): Promise<void> {
     const at = finalizers.indexOf(FINALIZER)
     if (at === -1) return

@@ -95,7 +95,7 @@ export class EngineNode implements NodeClient {
   readonly traits = ENGINE_TRAITS
   readonly #options: EngineNodeOptions
   readonly #closing = new AbortController()
-  /** `news` is separate so that its long requests do not delay others. */
+  /** `news` is separate so that its long requests do not delay other requests. */
   #connections: { place: EnginePlace; all: Connection; news: Connection } | null = null
   #notReady: NotReady = { others: null, projects: new Map() }
   #read: {

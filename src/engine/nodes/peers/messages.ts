@@ -70,7 +70,7 @@ export function fromSentJob({ exit, ...job }: SentJob): SeenByNode {
 }
 
 const NOT_READY_TEXT_MAX = 2_000
-/** As in NodeClient.whyNotReady. `projects`: those with their own Python. */
+/** As in NodeClient.whyNotReady. `projects`: projects with a separate Python. */
 const SentNotReady = z.object({
   others: z.string().max(NOT_READY_TEXT_MAX).nullable(),
   projects: z.array(z.tuple([Name, z.string()])),
@@ -126,7 +126,9 @@ export const ProjectPythons = z.array(z.tuple([Project, ProjectPython])).max(2_0
 export type ProjectPythons = z.infer<typeof ProjectPythons>
 
 export const HOSTED_OPERATIONS = {
-  /** `slots`: set by the operator. null: the node's own. `pythons`: absent if the node has those of `pythonsTag`. */
+  /**
+   * `slots`: set by the operator, or null. `pythons`: absent if the node already has the list with this `pythonsTag`.
+   */
   status: {
     input: z.object({ slots: Count.max(10_000).nullable(), pythonsTag: Name, pythons: ProjectPythons.optional() }),
     output: z.object({

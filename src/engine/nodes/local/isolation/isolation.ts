@@ -169,7 +169,7 @@ export class Isolation {
     const group = this.#ways?.group ?? null
     const user = await this.#userOf(name)
     if (group === null || user === null) return
-    // Ends leftover processes. The signal is sent as this user, so it cannot reach other users' processes.
+    // Ends leftover processes. The project's user sends the signal, so it cannot reach other users' processes.
     await findFailure([...asUser(user, group), '/bin/sh', '-c', 'kill -KILL -1'], this.#options!)
     await takeAll(directory, user, group)
   }

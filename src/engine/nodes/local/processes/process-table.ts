@@ -17,7 +17,8 @@ export interface ProcessRow {
 
 export interface ProcessTable {
   /**
-   * Reads all wanted processes in one pass, and all recent ones if `mayBeNew` is set. The result can contain others.
+   * Reads all wanted processes in one pass, and all recent ones if `mayBeNew` is set. The result can contain other
+   * processes.
    */
   read(isWanted: (pid: number) => boolean, mayBeNew: boolean): Promise<ProcessRow[]>
 }

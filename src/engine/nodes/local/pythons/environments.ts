@@ -83,7 +83,7 @@ export class LocalEnvironments implements Environments {
       onChange
     })
     const environments = new LocalEnvironments(options, made)
-    // The search for the main Python may have ended during the read.
+    // The search for the main Python may have ended while the environments were loaded.
     environments.refresh()
     return environments
   }

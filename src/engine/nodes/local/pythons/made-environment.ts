@@ -255,7 +255,7 @@ async function runStep(
   const said: string[] = []
   const result = await runCommand({
     ...(await run.isolation.command(run.name, run.build, command, args)),
-    // `-m` imports from the working directory first, so it must be ours.
+    // `-m` imports from the working directory first, so that directory must be ours.
     directory: run.directory,
     environment: run.isolation.isOn ? environmentOfBuild(process.env, run.build) : run.isolation.environment(),
     timeLimitMs: LIMIT_MS,

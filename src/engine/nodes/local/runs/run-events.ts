@@ -7,7 +7,7 @@ import { RunChild, RunExit } from './run-directory.ts'
 export interface RunEvents {
   child(child: RunChild): void
   exit(exit: RunExit): void
-  /** The supervisor ended, or its events no longer reach us. */
+  /** Called when the supervisor has ended, or its events stop reaching us. */
   supervisorEnded(): void
 }
 

@@ -40,7 +40,7 @@ export interface Run {
   /** Whether the run's supervisor reports events to us. If so, we poll the run slowly, in case an event is lost. */
   supervised: boolean
   problem: string | null
-  /** Whether the run was cancelled before its spider started. The list drops it when its supervisor has ended. */
+  /** Whether the run was cancelled before its spider started. The list drops the run when the supervisor has ended. */
   isPrevented: boolean
   checking: Promise<void> | null
   timer: Timer | null

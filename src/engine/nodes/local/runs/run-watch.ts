@@ -44,9 +44,9 @@ interface Watched extends RunProcesses {
   peakMemoryBytes: number | null
   cpuSeconds: number | null
   sampledAtMs: number
-  /** How far the wall clock jumped since we started watching. The run's own time is wall time minus these jumps. */
+  /** The sum of wall clock jumps since we started watching. The run's own time is wall time minus this sum. */
   jumpsMs: number
-  /** The last jump, in the run's own time. Silence before it does not count. */
+  /** The time of the last jump, in the run's own time. Silence before the jump does not count. */
   jumpedAtMs: number
 }
 

@@ -6,7 +6,7 @@ export interface ParkingParent {
   lastStartMs: number | null
   /** The requested number, minus the runs started since. */
   parked: number
-  /** Requests that this many children are parked in total. Replaces dead ones. */
+  /** Requests a total of `count` parked children. Replaces dead children. */
   park(count: number): void
 }
 

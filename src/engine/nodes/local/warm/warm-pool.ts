@@ -62,7 +62,7 @@ const FIRST_BACKOFF_MS = 1_000
 const LONGEST_BACKOFF_MS = 5 * 60_000
 /** How long a parent must be ready to count as healthy. The end of a healthy parent resets the backoff. */
 const GOOD_LIFE_MS = 60_000
-/** Space for the arguments that ps shows, because a forked process can only overwrite those of its parent. */
+/** Space for the arguments that ps shows, because a forked process can only overwrite its parent's arguments. */
 const ROOM_FOR_ARGUMENTS = ' '.repeat(400)
 
 const ParentEvent = z.discriminatedUnion('event', [
