@@ -39,7 +39,7 @@ interface NodesParts extends Tools, Pick<NodeClientParts, 'liveOn' | 'connect' |
   cancelWaitsMs: CancelWaitsMs
   /** null: this is the only engine. */
   leadership: Leadership | null
-  /** null: the engine has none. undefined: openNodes opens it. */
+  /** null: the engine has no local node. undefined: openNodes opens one. */
   localNode: LocalNode | null | undefined
   /** Files and directories with the secrets of all users. No node URL is allowed to name them as a credential. */
   secretFiles: readonly string[]

@@ -56,7 +56,7 @@ export class EggTree {
 
   async remove(egg: EggName): Promise<void> {
     await rm(this.#pathOf(egg), { force: true })
-    // Scrapyd would list an empty directory as a project. A directory with other files stays.
+    // Scrapyd would list an empty directory as a project. A directory with other files remains.
     await rmdir(join(this.#directory, egg.project)).catch(() => {})
   }
 

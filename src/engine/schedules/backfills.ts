@@ -274,7 +274,7 @@ export class Backfills {
   }
 }
 
-/** A running backfill relies on the firing rows of its schedule, so they must not be pruned. */
+/** Returns the schedules with a running backfill, which relies on their firing rows. Do not prune these rows. */
 export async function listBackfilled(store: BackfillStore): Promise<string[]> {
   return (await store.listBackfills()).filter(({ state }) => state === 'running').map(({ scheduleId }) => scheduleId)
 }

@@ -14,7 +14,7 @@ const SEARCH_BACK_MS = 60_000
 const SEARCH_WIDENS_BY = 8
 const SEARCH_BACK_MAX_MS = 10 * 366 * 86_400_000
 const LISTED_AT_ONCE = 50
-/** The search budget of all pieces of a list together: half a second of work, with pauses. */
+/** The shared search budget of all pieces of a list: half a second of work, with pauses. */
 const LISTED_WORK_MAX = 5_000_000
 /** The budget for lists that are only displayed, to any user: about 30 ms, enough for a list that spans 50 years. */
 const SHOWN_WORK_MAX = 300_000

@@ -51,7 +51,7 @@ export class KubernetesApi {
     return this.#connection.label
   }
 
-  /** Rejects if the API itself did not respond: no connection, a page from a proxy, a rejected token. */
+  /** Rejects if the API itself does not respond: no connection, a page from a proxy, a rejected token. */
   async ask(request: ApiRequest, signal?: AbortSignal): Promise<ApiAnswer> {
     const collected = collectBody(request.limitBytes ?? ANSWER_MAX_BYTES)
     const head = await this.send(request, collected.receive, signal)

@@ -44,7 +44,7 @@ export interface KubernetesClientOptions extends Omit<NodeAddressParts, 'usernam
   connect?: typeof createConnection | undefined
 }
 
-/** The maximum age of a list that we report. The limit is longer while a watch receives events. */
+/** The maximum age of a list that we return. The limit is longer while a watch receives events. */
 const LIST_AGE_MS = 2_000
 const WATCHED_LIST_AGE_MS = 5_000
 const LISTS_APART_MS = 1_000

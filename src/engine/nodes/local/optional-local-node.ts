@@ -21,10 +21,7 @@ export interface LocalNodeSettings extends Pick<LocalNodeOptions, 'pythonPath'> 
   host: 'desktop' | 'service'
   /** The path of resources/ (python, demo), which differs between a checkout and a packaged app. */
   resourcesDirectory: string
-  /**
-   * The number of concurrent spiders, overriding earlier settings. Default: the number of CPUs. 0 turns the local
-   * node off.
-   */
+  /** The number of concurrent spiders. Overrides earlier settings. Default: the number of CPUs. 0: no local node. */
   localSlots?: number
   /** From the configuration file. Applied only if changed since the last start, so that changes in the UI persist. */
   configuredSlots?: number
@@ -94,7 +91,7 @@ interface Parts extends Tools, Pick<LocalNodeOptions, 'limitWaitsMs'> {
   layout: LocalLayout
   projects: Projects
   isNeeded: (jobid: string) => boolean
-  /** null: the engine has none. undefined: `open` opens it. */
+  /** null: the engine has no local node. undefined: `open` opens one. */
   node: LocalNode | null | undefined
 }
 

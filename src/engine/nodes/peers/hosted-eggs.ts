@@ -55,7 +55,7 @@ export class HostedEggs {
    * wrong hash.
    */
   async put<T>(egg: EggUpload, content: Readable, check: (path: string) => Promise<T>): Promise<T> {
-    // The egg arrives outside the mutex, because a slow sender must not block others.
+    // The egg arrives outside the mutex, because a slow sender must not block other senders.
     const part = join(this.#directory, `${randomUUID()}${PART}`)
     try {
       await receive(part, egg.sha256, content)

@@ -126,9 +126,7 @@ export const ProjectPythons = z.array(z.tuple([Project, ProjectPython])).max(2_0
 export type ProjectPythons = z.infer<typeof ProjectPythons>
 
 export const HOSTED_OPERATIONS = {
-  /**
-   * `slots`: set by the operator, or null. `pythons`: absent if the node already has the list with this `pythonsTag`.
-   */
+  /** `slots`: set by the operator, or null. `pythons`: absent if the node has the list of this `pythonsTag`. */
   status: {
     input: z.object({ slots: Count.max(10_000).nullable(), pythonsTag: Name, pythons: ProjectPythons.optional() }),
     output: z.object({

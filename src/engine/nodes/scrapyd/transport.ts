@@ -48,9 +48,7 @@ const IDLE_CONNECTION_MS = 30_000
 // The time limit of our own lookup if a proxy or SSH host resolves the node's name. Our result is then only a hint.
 const HINT_MS = 1_000
 
-/**
- * Shared by all plain connections, because each connector has a TLS session cache and thousands of nodes are possible.
- */
+/** Shared by all plain connections, because each connector has a TLS session cache and a fleet can be large. */
 const connectPlainly = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: lookupAllowed, allowH2: false })
 
 /** `base`: the node's URL, without the proxy or SSH host. `through`: a proxy URL, an SSH tunnel, or null. */

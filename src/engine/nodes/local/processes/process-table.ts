@@ -16,10 +16,7 @@ export interface ProcessRow {
 }
 
 export interface ProcessTable {
-  /**
-   * Reads all wanted processes in one pass, and all recent ones if `mayBeNew` is set. The result can contain other
-   * processes.
-   */
+  /** Reads all wanted processes in one pass, and all recent ones if `mayBeNew` is set. The result can contain more. */
   read(isWanted: (pid: number) => boolean, mayBeNew: boolean): Promise<ProcessRow[]>
 }
 

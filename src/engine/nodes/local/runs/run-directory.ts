@@ -172,7 +172,7 @@ export async function writeExit(directory: string, exit: RunExit): Promise<void>
   await writeWhole(directory, 'exit.json', exit)
 }
 
-/** Atomic and durable, even after a power failure. */
+/** The write is atomic and survives a power failure. */
 export async function writeWhole(directory: string, name: string, content: object): Promise<void> {
   const part = join(directory, `${name}.part`)
   // Never writes to an existing file, because a spider may have left a pipe or a link to another file.

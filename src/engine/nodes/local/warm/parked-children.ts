@@ -4,7 +4,7 @@ import type { FreeMemory } from '../../../runtime/free-memory.ts'
 export interface ParkingParent {
   /** Monotonic. When the parent last started a run. */
   lastStartMs: number | null
-  /** The requested number, minus the runs started since. */
+  /** The requested number, minus the runs started since then. */
   parked: number
   /** Requests a total of `count` parked children. Replaces dead children. */
   park(count: number): void
