@@ -60,7 +60,7 @@ export function learnFromCounters(before: SlotsBelief, seen: CountersSeen): Slot
   const mostRan = Math.max(before.mostRan, running, Math.min(finished, 1))
   const limit = isOverLimit ? null : before.limit
   const proof = isOverLimit ? null : before.proof
-  // A node that runs nothing although jobs wait is stuck. This does not reveal how many slots it has.
+  // A node that runs nothing although jobs wait is stuck. Such a node does not reveal how many slots it has.
   const isFull = running > 0 && (isWaiting || (limit !== null && running >= limit))
   if (!isFull) {
     const isSame = before.still === null && mostRan === before.mostRan && limit === before.limit

@@ -45,7 +45,7 @@ export interface NodeStatus {
    * refusal of our credentials does not count.
    */
   unreachableSinceMs: number | null
-  /** Wall clock. When the node's health stopped being `up` or `unknown`. null while it is one of the two. */
+  /** Wall clock. When the node's health stopped being `up` or `unknown`. null: the health is `up` or `unknown`. */
   awaySinceMs: number | null
   clockOffsetMs: number | null
   clockEstimate: ClockEstimate

@@ -75,7 +75,7 @@ export const KUBERNETES_TRAITS: NodeTraits = {
   listedTwiceBecause: 'Kubernetes started two pods for its Job'
 }
 
-/** A local node on another machine. That machine can be unreachable, and the logs are copied from it. */
+/** A local node on another machine, which can be unreachable. The logs are copied from that machine. */
 export const ENGINE_TRAITS: NodeTraits = {
   ...LOCAL_TRAITS,
   answersAtOnce: false,

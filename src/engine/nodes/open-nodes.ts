@@ -121,7 +121,8 @@ export async function openNodes(opened: AsyncDisposableStack, options: NodesOpti
 }
 
 /**
- * The engine that holds the former local node's runs and logs: the first leader after copy-store. null: no such node.
+ * The engine that holds the former local node's runs and logs: the first leader after copy-store. null: there is no
+ * former local node.
  */
 async function findFormerLocalEngine({ name }: Leadership, store: Store): Promise<string | null> {
   if (!(await store.listNodes()).some(({ id }) => id === LOCAL_NODE_ID)) return null

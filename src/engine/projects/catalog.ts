@@ -21,7 +21,7 @@ export class Catalog {
   readonly #deployments = new WeakMap<readonly Deployment[], Map<string, Deployment>>()
   readonly #pinnedVersionOf: (project: ProjectName) => VersionName | null
 
-  /** `pinnedVersionOf` returns the version that an operator pinned. That version does not have to exist. */
+  /** `pinnedVersionOf` returns the version that an operator pinned, which does not have to exist. */
   constructor(pinnedVersionOf: (project: ProjectName) => VersionName | null = () => null) {
     this.#pinnedVersionOf = pinnedVersionOf
   }

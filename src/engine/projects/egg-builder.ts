@@ -42,7 +42,7 @@ export async function buildEgg(files: ProjectFile[], naming: EggNaming = {}): Pr
   return buffer(await packEgg(files.map(inMemory), naming))
 }
 
-/** Builds an egg from a folder with scrapy.cfg and ignores links. Throws like buildEgg, and EGG_TOO_LARGE. */
+/** Builds an egg from a folder with scrapy.cfg and ignores links. Throws EGG_TOO_LARGE, or like buildEgg. */
 export async function buildEggFromFolder(directory: string, naming: EggNaming = {}): Promise<Uint8Array> {
   const files: FileToPack[] = []
   let totalBytes = 0

@@ -61,8 +61,8 @@ export class EggTree {
   }
 
   /**
-   * Adds missing eggs, and sets aside different files under our names. Returns all other eggs, which operators
-   * copied into the tree, sorted by project.
+   * Adds missing eggs, and sets aside files that have our names but different content. Returns all other eggs, which
+   * operators copied into the tree, sorted by project.
    */
   async repair(eggs: (EggIdentity & { file(): Promise<string | null> })[]): Promise<(EggName & { path: string })[]> {
     const ours = new Set(eggs.map((egg) => this.#pathOf(egg)))

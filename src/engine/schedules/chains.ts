@@ -51,8 +51,8 @@ function mustBeWithoutFiles(template: RunTemplate, { project, settings }: Stored
 }
 
 /**
- * Creates jobs when a watched job ends. The store records each (chain, job) in the transaction that ends the job. It
- * accepts each result once, together with its jobs. So every end creates its jobs exactly once, despite crashes.
+ * Creates jobs when a watched job ends. The store records each (chain, job) in the transaction that ends the job, and
+ * accepts each result once, together with its jobs. Every end therefore creates its jobs exactly once, despite crashes.
  */
 export class ChainRunner {
   readonly #parts: ChainRunnerParts

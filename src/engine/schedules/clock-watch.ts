@@ -6,8 +6,8 @@ import type { LateCause } from '../../shared/texts/en-schedules.ts'
 /** The longest delay until a machine sleep or a clock change is detected. */
 export const SLEEP_MAX_MS = 30_000
 /**
- * If the clock is set back by at most this, schedules wait for it to catch up. If it is set back further, the earlier
- * time counts as wrong.
+ * If the clock is set back by at most this much, schedules wait until it catches up. If it is set back further, the
+ * earlier time counts as wrong.
  */
 export const CLOCK_SET_BACK_MAX_MS = 25 * 3_600_000
 const CLOCK_JUMP_MIN_MS = 5_000

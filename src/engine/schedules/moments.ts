@@ -128,7 +128,7 @@ async function listWithin(
 }
 
 /**
- * The delay of a schedule's firings after their nominal times, at most its jitter. Always the same for a schedule, and
+ * The delay of a schedule's firings after their nominal times, at most the jitter. Always the same for a schedule, and
  * evenly distributed over all schedules.
  */
 export function jitterOf(scheduleId: ScheduleId, jitterSeconds: number): number {

@@ -6,7 +6,7 @@ import { MAX_ORDER_BYTES } from '../../shared/job-defaults.ts'
 import { yielder } from '../runtime/yielder.ts'
 import type { Clock } from '../runtime/clock.ts'
 
-/** The maximum number of jobs per firing. They are written in one transaction. */
+/** The maximum number of jobs per firing. The jobs of a firing are written in one transaction. */
 export const JOBS_A_FIRING_MAX = 10_000
 const VALUES_A_FIRING_MAX = 200_000
 /** The maximum number of characters in a template's settings and arguments. Allows a long list of addresses. */

@@ -22,7 +22,7 @@ export interface KnownNode {
  */
 export type Vanished = Omit<VanishedNode, 'nodeId'>
 
-/** The maximum numbers of nodes that discovery adds. They far exceed real fleets but are still cheap to poll. */
+/** The maximum numbers of nodes that discovery adds: more than any real fleet has, but still cheap to poll. */
 export const NODES_MAX = {
   /** Includes nodes that the source no longer lists. */
   ofSource: 2_000,
@@ -40,7 +40,7 @@ export interface DiscoveryPlan {
 
 /**
  * Plans the changes that follow from all sources. Pure. A node belongs to the source that found it first, or to none if
- * a user added it. It vanishes only if no source lists it and the result of the node's source is complete.
+ * a user added it. A node vanishes only if no source lists it and the result of its source is complete.
  */
 export function planDiscovery(input: {
   answers: readonly SourceAnswer[]

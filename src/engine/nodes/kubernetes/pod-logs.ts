@@ -8,7 +8,7 @@ import type { KubernetesApi } from './api.ts'
 import type { Connection } from '../scrapyd/connection.ts'
 
 export interface LoggedPod {
-  /** Also the name of the file with the copy. */
+  /** Also the name of the copy's file. */
   jobName: string
   pod: string
   uid: string

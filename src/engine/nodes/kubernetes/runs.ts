@@ -178,7 +178,7 @@ function naive(time: string | null): string | null {
   return time === null ? null : time.replace('T', ' ').replace(/(\.\d+)?Z$/, '')
 }
 
-/** How many pods a ResourceQuota allows. null: it has no relevant limit. */
+/** How many pods a ResourceQuota allows. null: the quota has no relevant limit. */
 export function slotsOfQuota(
   hard: Record<string, string>,
   { cpu, memory }: { cpu?: string | undefined; memory?: string | undefined }

@@ -39,7 +39,7 @@ export const OpenMessage = z.object({
 })
 export type OpenMessage = z.infer<typeof OpenMessage>
 
-/** The bounds of a Date, because we display times that are computed from it. */
+/** `timeMs` has the bounds of a Date, because we display times that are computed from it. */
 const Status = z.object({ pending: Count, running: Count, timeMs: z.number().min(0).max(8.64e15) })
 export type PulledStatus = z.infer<typeof Status>
 

@@ -389,7 +389,7 @@ export class PullingNode implements NodeClient {
     else pending?.reject(this.#error('not_scrapyd', 'other_answer', 'unknown'))
   }
 
-  /** Rejects with NOT_FOUND unless a run on offer needs the egg. */
+  /** Rejects with NOT_FOUND unless an offered run needs the egg. */
   async openEgg(stamp: Stamp, sha256: string): Promise<{ stream: Readable; sizeBytes: number }> {
     this.#sessionOf(stamp)
     const egg = [...this.#offers.values()].find((one) => one.egg.sha256 === sha256)?.egg

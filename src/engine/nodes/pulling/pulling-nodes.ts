@@ -38,7 +38,7 @@ export class PullingNodes {
     if (this.#nodes.get(id) === node) this.#nodes.delete(id)
   }
 
-  /** null: not a valid token. This must remain cheap, because anyone can call it. */
+  /** null: not a valid token. Must remain cheap, because anyone can send a token. */
   authenticate(token: string): NodeId | null {
     const id = nodeOfToken(token)
     return id !== null && isTokenOf(this.#rowOf(id)?.tokenHash ?? null, token) ? id : null

@@ -4,7 +4,7 @@ import { LISTED_MAX } from '../list-limits.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 import type { SeenJob } from '../node-client.ts'
 
-// Our own API rejects negative and fractional counts. They would break every list that includes this node.
+// Our own API rejects negative and fractional counts. Such counts would break every list that includes this node.
 const Count = z.number().int().nonnegative()
 
 /** The fields of successful responses that we use. Fields that differ between versions are optional. */

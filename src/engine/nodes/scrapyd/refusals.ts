@@ -24,7 +24,7 @@ export function classifyRefusal(message: string, what = ''): RefusalKind {
   if (/^\[Errno 2\] No such file or directory: '[^\n]{1,2000}'$/.test(text)) return 'unknown_project'
   if (isBadEgg(text, lastLine)) return 'bad_egg'
   if (text.startsWith('DirectoryTraversalError: ')) return 'unrunnable'
-  // The output of the process that lists the spiders. It can be empty. 1.5+ adds a prefix.
+  // The output of the spider listing, which can be empty. 1.5+ adds a prefix.
   if (text === '' || text.startsWith('RunnerError:') || /^Traceback \(most recent call last\):$/m.test(text))
     return 'import_failed'
   return 'other'

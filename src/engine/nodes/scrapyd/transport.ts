@@ -129,7 +129,7 @@ const CLIENT_OPTIONS = {
   pipelining: 1,
   allowH2: false,
   keepAliveTimeout: IDLE_CONNECTION_MS,
-  // The request's own timer is the only time limit. It also covers the wait for a free connection.
+  // The request's own timer is the only time limit and also covers the wait for a free connection.
   headersTimeout: 0,
   bodyTimeout: 0
 } as const
