@@ -120,10 +120,7 @@ export async function openNodes(opened: AsyncDisposableStack, options: NodesOpti
   }
 }
 
-/**
- * The engine that holds the former local node's runs and logs: the first leader after copy-store. null: there is no
- * former local node.
- */
+/** The engine that holds the former local node's runs and logs: the first leader after copy-store. null: none. */
 async function findFormerLocalEngine({ name }: Leadership, store: Store): Promise<string | null> {
   if (!(await store.listNodes()).some(({ id }) => id === LOCAL_NODE_ID)) return null
   const known = await store.getSetting('local.engine')
