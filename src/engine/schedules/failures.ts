@@ -3,7 +3,7 @@ import type { FiringReader } from '../storage/store.ts'
 
 const FAILURES_SHOWN = 20
 const FIRINGS_READ_FIRST = 2
-/** The maximum number of extra firings to read, because running ones count as neither successes nor failures. */
+/** The maximum number of extra firings to read, because running firings count as neither successes nor failures. */
 const LIVE_PASSED_OVER = 50
 
 /** The number of failed firings in a row. Older firings are read only if the newest failed. */

@@ -35,7 +35,7 @@ interface Copy {
 }
 
 const FOLLOWED_MAX = 200
-/** How long a log must remain unread before it loses its stream when all streams are in use. */
+/** A log that has been unread for this long loses its stream when all streams are in use. */
 const UNREAD_MS = 30_000
 /** How long a stream can be silent before we reopen it. A dead connection looks like a run that logs nothing. */
 const SILENT_MS = 120_000

@@ -69,7 +69,7 @@ const OFFER_WITH_EGG_MS = 15 * 60_000
 const OFFER_CHECK_MS = 2_000
 const UNCONFIRMED_MAX = 10_000
 const HELD_RETRY_SECONDS = 15
-/** How many of the latest granted or withdrawn runs we remember, in case the node repeats a claim. */
+/** The number of recently granted or withdrawn runs that we remember, in case the node repeats a claim. */
 const REMEMBERED_MAX = 20_000
 /** A journal that began at least this long before a run would contain the run. */
 const JOURNAL_MARGIN_MS = 60_000

@@ -19,7 +19,7 @@ export type TunnelUse = Pick<Tunnel, 'open' | 'status' | 'watch' | 'whyWaiting' 
  */
 const CONNECTING_AT_ONCE = 16
 const HOSTS_MAX = 500
-/** How long an unused connection remains open, so that a probe and the node added after it share a connection. */
+/** An unused connection remains open for this long, so that a probe and the node added after it share a connection. */
 const KEPT_MS = 15_000
 
 /** The connections to SSH hosts, one per user, host and port. */
