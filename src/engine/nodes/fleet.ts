@@ -101,7 +101,7 @@ const FAILURES_UNTIL_DOWN = 2
 // If nothing else changes, clients receive the time of the last response only at this interval.
 const PUBLISH_ANYWAY_MS = 60_000
 
-// At startup, all nodes are added together. With these values, 5,000 nodes are polled within three seconds.
+// At startup, all nodes are added together. These three values let us poll 5,000 nodes within three seconds.
 const ARRIVALS_WINDOW_MS = 5_000
 const ARRIVALS_AT_ONCE = 100
 const ARRIVAL_EVERY_MS = 0.5

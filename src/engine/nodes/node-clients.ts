@@ -31,7 +31,7 @@ export interface NodeClientParts extends Tools {
   localNode: LocalNode | null
   /** null: this is the only engine. */
   engines: { nodes: Pick<EngineNodes, 'placeOf'>; secret: string; certificate: EngineCertificate | null } | null
-  /** The engine that had the local node before it joined a cluster. */
+  /** The engine that had the local node before that engine joined a cluster. */
   formerLocalEngine: string | null
   slotsOf: (id: NodeId) => number | null
   pulling: PullingNodes

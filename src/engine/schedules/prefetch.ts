@@ -28,7 +28,7 @@ export async function prefetch(
   state.prefetched = { dueMs, decided }
 }
 
-/** Returns the prepared firing if it would still be decided in the same way. It can be claimed once. */
+/** Returns the prepared firing if it would still be decided in the same way. A prepared firing can be claimed once. */
 export function claimPrefetched(state: ScheduleState, live: Live, nowMs: number): DecidedFirings | null {
   const { prefetched } = state
   state.prefetched = null

@@ -461,7 +461,7 @@ export class Scheduler {
   async #countFailuresOf(scheduleId: ScheduleId): Promise<void> {
     const { store } = this.#parts
     const state = this.#states.get(scheduleId)
-    // A pause keeps the count that led to it. Resuming resets it.
+    // A pause keeps the failure count that caused it. Resuming resets the count.
     if (state === undefined || state.stored.paused) return
     const { pauseAfterFailures } = state.stored.settings
     const failures = await readFailures(store, state.stored)

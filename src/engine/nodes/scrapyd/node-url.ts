@@ -11,7 +11,7 @@ const METADATA_NAMES: ReadonlySet<string> = new Set([
 ])
 
 /**
- * A normalized URL. `url` has a scheme, port (unless https on 443) and trailing slash, and no credentials. It can
+ * A normalized URL. `url` has a scheme, port (unless https on 443) and trailing slash, and no credentials. The URL can
  * start with an SSH host: `ssh://ops@bastion/http://10.0.0.5:6800/`.
  */
 export interface NodeUrl {

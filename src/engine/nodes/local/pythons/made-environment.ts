@@ -49,7 +49,7 @@ interface BuildRun {
 
 const LIMIT_MS = 60 * 60_000
 const BUILD_PREFIX = 'build-'
-/** A replaced build is kept for this long, longer than any spider listing. Started runs are checked separately. */
+/** A replaced build is kept for longer than any spider listing takes. Started runs are checked separately. */
 const REPLACED_GRACE_MS = 120_000
 // Without `--no-color`, FORCE_COLOR in the environment would put color codes before the word ERROR.
 const PIP = ['-m', 'pip', 'install', '--no-input', '--disable-pip-version-check', '--progress-bar', 'off', '--no-color']

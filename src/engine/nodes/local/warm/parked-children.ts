@@ -13,7 +13,7 @@ export interface ParkingParent {
 const MIB = 1024 ** 2
 /** The private memory of a parked child and its supervisor: 22 MB with Scrapy 2.19, plus a margin. */
 export const PARKED_BYTES = 32 * MIB
-/** The memory that must remain free as room for a large spider, unless a tenth of the machine's memory is more. */
+/** The memory that must remain free for a large spider, or a tenth of the machine's memory if that is more. */
 const RESERVE_BYTES = 256 * MIB
 /** How long children remain parked without a start. After that, they are not worth their memory. */
 export const PARKED_FOR_MS = 10 * 60_000
