@@ -1,7 +1,9 @@
-const counts = new Intl.NumberFormat('en')
+import { locale } from './locale.ts'
+
+let counts: Intl.NumberFormat | undefined
 
 /** `1,204` */
-export const formatCount = (value: number): string => counts.format(value)
+export const formatCount = (value: number): string => (counts ??= new Intl.NumberFormat(locale())).format(value)
 
 export const plural = (count: number, one: string, many = `${one}s`): string =>
   `${formatCount(count)} ${count === 1 ? one : many}`

@@ -1,9 +1,11 @@
+import { locale } from '../../shared/locale.ts'
+
 /** Formatters by zone and format. They are cached, because creating one takes longer than using it 100 times. */
 const formats = new Map<string, Intl.DateTimeFormat>()
 
 export function zoneFormat(kind: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
   const key = `${kind} ${options.timeZone}`
-  const kept = formats.get(key) ?? new Intl.DateTimeFormat('en-GB', options)
+  const kept = formats.get(key) ?? new Intl.DateTimeFormat(locale(), options)
   formats.set(key, kept)
   return kept
 }

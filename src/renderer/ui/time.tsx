@@ -1,5 +1,6 @@
 import { formatAge, formatRuntime } from '../../shared/time.ts'
 import { useNow } from './clock.ts'
+import { readersLocale } from '../../shared/locale.ts'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
 /** `12 s`, or `12 s ago`, with the full date in the tooltip. `absent`: the text if there is no time. */
@@ -32,4 +33,4 @@ export function formatInstant(atMs: number): string {
   return instantFormat.format(atMs)
 }
 
-const instantFormat = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+const instantFormat = new Intl.DateTimeFormat(readersLocale(), { dateStyle: 'medium', timeStyle: 'medium' })

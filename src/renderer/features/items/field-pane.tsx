@@ -16,6 +16,7 @@ import {
   IconX
 } from '@tabler/icons-react'
 import type { ItemsSort } from './items-filter.ts'
+import { locale } from '../../../shared/locale.ts'
 import { texts } from '../../../shared/texts/ui/items.ts'
 
 interface FieldPaneProps {
@@ -43,7 +44,8 @@ export function FieldPane({ of, field, onValue, onClose }: FieldPaneProps) {
 const percent = (part: number, whole: number): string =>
   whole === 0 ? '–' : `${part === whole ? 100 : Math.min(99.9, Math.round((1000 * part) / whole) / 10)} %`
 
-const formatNumber = (value: number): string => new Intl.NumberFormat('en', { maximumFractionDigits: 4 }).format(value)
+const formatNumber = (value: number): string =>
+  new Intl.NumberFormat(locale(), { maximumFractionDigits: 4 }).format(value)
 
 function Figures({ data, onValue }: { data: FieldStatistics; onValue: (value: string) => void }) {
   const { items, filled, distinct, numbers, length, top, unreadable } = data

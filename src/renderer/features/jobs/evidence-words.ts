@@ -1,6 +1,7 @@
 import type { Transition } from '../../../shared/contract/index.ts'
 import { stopsOf } from '../../../shared/stop-ladder.ts'
 import { formatBytes } from '../../ui/numbers.ts'
+import { locale } from '../../../shared/locale.ts'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 type NodeName = (id: string) => string
@@ -58,8 +59,8 @@ function stopSentences(entry: Transition): string[] {
 const STOP_WORDS = { stop_now: texts.stepStopNow, kill: texts.stepKill, kill_again: texts.stepKillAgain }
 
 /** `19:41:43`, in the local time zone. */
-export const timeOfDay = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
-export const timeOfDayMs = new Intl.DateTimeFormat('en-GB', {
+export const timeOfDay = new Intl.DateTimeFormat(locale(), { hour: '2-digit', minute: '2-digit', second: '2-digit' })
+export const timeOfDayMs = new Intl.DateTimeFormat(locale(), {
   hour: '2-digit',
   minute: '2-digit',
   second: '2-digit',

@@ -21,6 +21,7 @@ import { splitSlots } from '../../ui/slots-in-use.ts'
 import { Sparkline } from '../../ui/charts/sparkline.tsx'
 import type { Tone } from '../../ui/status.tsx'
 import figureCardsClasses from './figure-cards.module.css'
+import { locale } from '../../../shared/locale.ts'
 import { texts } from '../../../shared/texts/ui/overview.ts'
 
 export function OverviewScreen() {
@@ -55,7 +56,7 @@ function AsOf() {
   const nowMs = useNow()
   const { state, sinceMs } = useConnection()
   if (state !== 'live') return texts.stateAsOf(formatMoment(sinceMs, nowMs))
-  return texts.liveAt(new Date(nowMs).toLocaleTimeString('en-GB'))
+  return texts.liveAt(new Date(nowMs).toLocaleTimeString(locale()))
 }
 
 const DAY_MS = 86_400_000

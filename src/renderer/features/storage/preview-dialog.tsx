@@ -9,6 +9,7 @@ import { notifyDone } from '../../ui/notify.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import { KIND_WORDS } from './policy-rows.ts'
 import classes from './storage.module.css'
+import { readersLocale } from '../../../shared/locale.ts'
 import { texts } from '../../../shared/texts/ui/storage.ts'
 
 const REASON_WORDS: Record<StoragePreview['protected'][number]['reason'], string> = {
@@ -120,5 +121,5 @@ function Rows({
   )
 }
 
-const days = new Intl.DateTimeFormat('en', { year: 'numeric', month: 'short', day: 'numeric' })
+const days = new Intl.DateTimeFormat(readersLocale() ?? 'en-US', { year: 'numeric', month: 'short', day: 'numeric' })
 const dayOf = (atMs: number | null) => (atMs === null ? '' : days.format(atMs))

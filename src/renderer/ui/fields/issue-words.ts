@@ -1,10 +1,11 @@
 import { z } from 'zod'
+import { formatCount } from '../../../shared/numbers.ts'
 import { texts } from '../../../shared/texts/ui/shared.ts'
 
 type Issue = Parameters<z.core.$ZodErrorMap>[0]
 
 /** The message for an issue that has none, with the contract's bounds. `say` adds the unit. */
-export function wordsOfIssue(issue: Issue, say: (value: number) => string = (value) => value.toLocaleString('en')) {
+export function wordsOfIssue(issue: Issue, say: (value: number) => string = formatCount) {
   if (issue.code === 'too_small') {
     if (issue.origin === 'array') return texts.chooseAtLeastOne
     return issue.origin === 'string' ? texts.required : texts.atLeast(say(Number(issue.minimum)))

@@ -35,6 +35,7 @@ import type { Schedule } from '../../../../shared/contract/index.ts'
 import { shortId } from '../../../../shared/ids.ts'
 import { formatAge, formatRuntime } from '../../../../shared/time.ts'
 import { jitterMsOf } from '../load/spread.ts'
+import { locale } from '../../../../shared/locale.ts'
 import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 const MINUTE_MS = 60_000
@@ -135,7 +136,7 @@ export function CalendarScreen() {
 /** `23 – 29 Nov 2026` */
 function weekWords(days: ReturnType<typeof daysOfWeek>): string {
   const noon = (date: string | undefined) => new Date(`${date}T12:00:00Z`)
-  const format = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' })
+  const format = new Intl.DateTimeFormat(locale(), { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' })
   return format.formatRange(noon(days[0]?.date), noon(days[6]?.date))
 }
 

@@ -5,6 +5,7 @@ import { ValueGrid } from '../../../ui/charts/value-grid.tsx'
 import classes from './load.module.css'
 import type { LoadMinute } from './spread.ts'
 import { formatTime, formatWeekday, localZone } from '../../../ui/moment.ts'
+import { locale } from '../../../../shared/locale.ts'
 import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 const HEIGHT = 210
@@ -121,8 +122,8 @@ function HourTick({ atMs, x, width }: { atMs: number; x: number; width: number }
   const at = new Date(atMs)
   const isMidnight = at.getHours() === 0
   const text = isMidnight
-    ? at.toLocaleDateString('en-GB', { weekday: 'short', day: 'numeric' }).replace(',', '')
-    : at.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
+    ? at.toLocaleDateString(locale(), { weekday: 'short', day: 'numeric' }).replace(',', '')
+    : at.toLocaleTimeString(locale(), { hour: '2-digit', minute: '2-digit' })
   return (
     <g>
       {isMidnight && <line className={classes.midnight} x1={x} x2={x} y1={TOP} y2={HEIGHT - BOTTOM} />}

@@ -10,6 +10,7 @@ import { minuteWords } from './load-chart.tsx'
 import classes from './load.module.css'
 import { jobsOf } from '../schedule-words.ts'
 import { type LoadMinute, planSpread, type SpreadPlan } from './spread.ts'
+import { locale } from '../../../../shared/locale.ts'
 import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 const WINDOWS = [10, 20, 30, 59]
@@ -131,7 +132,7 @@ function BeforeAfter({ plan, slots }: { plan: SpreadPlan; slots: number }) {
 
 function PlanRows({ plan, atMs }: { plan: SpreadPlan; atMs: number }) {
   const time = (minutes: number) =>
-    new Date(atMs + minutes * 60_000).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
+    new Date(atMs + minutes * 60_000).toLocaleTimeString(locale(), { hour: '2-digit', minute: '2-digit' })
   return (
     <ul className={`${classes.plan} box divided`} aria-label={texts.movedSchedules}>
       {plan.moves.map(({ schedule, minutes, settings }) => (
