@@ -5,8 +5,12 @@ import { LongestFirst } from './scripts/longest-first.ts'
 import { leftOut } from './scripts/test-length.mjs'
 
 const INTEGRATION = '{src,e2e,scripts,bench,simulation}/**/*.integration.test.ts'
-/** These replace a module, which a worker that has loaded it for other files cannot do. */
-const MOCKS_A_MODULE = ['src/main/engine-host.full.test.ts', 'src/renderer/features/logs/logs-screen.test.tsx']
+/** These replace a module or choose a language, which a worker that has loaded modules for other files cannot do. */
+const ALONE = [
+  'src/main/engine-host.full.test.ts',
+  'src/renderer/features/logs/logs-screen.test.tsx',
+  'src/renderer/app/pseudo-language{,.full}.test.tsx'
+]
 const IGNORED = ['**/node_modules/**', 'out/**', '.cache/**', ...leftOut]
 
 /**
@@ -26,7 +30,7 @@ export default defineConfig({
           name: 'unit',
           retry,
           include: ['{src,scripts,bench,e2e,simulation}/**/*.test.ts'],
-          exclude: [...IGNORED, ...MOCKS_A_MODULE, INTEGRATION, 'src/renderer/**'],
+          exclude: [...IGNORED, ...ALONE, INTEGRATION, 'src/renderer/**'],
           environment: 'node',
           globalSetup: 'scripts/no-leftovers.mjs',
           // Most files import most of the engine: it is loaded once for each worker.
@@ -44,7 +48,7 @@ export default defineConfig({
           name: 'renderer',
           retry,
           include: ['src/renderer/**/*.test.{ts,tsx}'],
-          exclude: [...IGNORED, ...MOCKS_A_MODULE],
+          exclude: [...IGNORED, ...ALONE],
           environment: 'jsdom',
           // A page and the modules of the UI cost more than most test files: they are made once for each worker.
           isolate: false,
@@ -57,7 +61,7 @@ export default defineConfig({
         test: {
           name: 'alone',
           retry,
-          include: MOCKS_A_MODULE,
+          include: ALONE,
           exclude: IGNORED,
           testTimeout: 30_000
         }

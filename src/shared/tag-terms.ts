@@ -10,20 +10,26 @@ function meetsTerm(term: string, tags: readonly string[]): boolean {
   return term.split('|').some((part) => (part.startsWith('!') ? !tags.includes(part.slice(1)) : tags.includes(part)))
 }
 
-/** Returns text that follows a noun: `tagged eu or us, not slow`. Empty if there are no terms. */
-export function describeTags(terms: readonly string[]): string {
-  const without = terms.filter((term) => term.startsWith('!') && !term.includes('|'))
-  const others = terms.filter((term) => !without.includes(term))
-  const asked = others.map((term) => describeTerm(term, others.length > 1)).join(' and ')
-  const missing = without.map((term) => term.slice(1)).join(' or ')
-  if (asked === '') return missing === '' ? '' : `not tagged ${missing}`
-  return missing === '' ? `tagged ${asked}` : `tagged ${asked}, not ${missing}`
+/** The words of `describeTags`. The UI has them in its language (texts/ui/schedules.ts). */
+export const tagWords = {
+  tagged: (asked: string, missing: string) => `tagged ${asked}${missing === '' ? '' : `, not ${missing}`}`,
+  notTagged: (missing: string) => `not tagged ${missing}`,
+  allTags: (terms: readonly string[]) => terms.join(' and '),
+  anyTag: (tags: readonly string[]) => tags.join(' or '),
+  withoutTag: (tag: string) => `not ${tag}`
 }
 
-function describeTerm(term: string, isOneOfSeveral: boolean): string {
-  const words = term
-    .split('|')
-    .map((part) => (part.startsWith('!') ? `not ${part.slice(1)}` : part))
-    .join(' or ')
-  return isOneOfSeveral && term.includes('|') ? `(${words})` : words
+/** Returns text that follows a noun: `tagged eu or us, not slow`. Empty if there are no terms. */
+export function describeTags(terms: readonly string[], words = tagWords): string {
+  const without = terms.filter((term) => term.startsWith('!') && !term.includes('|'))
+  const others = terms.filter((term) => !without.includes(term))
+  const asked = words.allTags(others.map((term) => describeTerm(term, others.length > 1, words)))
+  const missing = words.anyTag(without.map((term) => term.slice(1)))
+  if (asked === '') return missing === '' ? '' : words.notTagged(missing)
+  return words.tagged(asked, missing)
+}
+
+function describeTerm(term: string, isOneOfSeveral: boolean, words: typeof tagWords): string {
+  const parts = term.split('|').map((part) => (part.startsWith('!') ? words.withoutTag(part.slice(1)) : part))
+  return isOneOfSeveral && term.includes('|') ? `(${words.anyTag(parts)})` : words.anyTag(parts)
 }

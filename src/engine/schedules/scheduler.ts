@@ -262,7 +262,7 @@ export class Scheduler {
     const problem = problemOfTiming(stored.settings)
     if (problem !== null) {
       this.#states.delete(stored.id)
-      if (!stored.paused) await this.#pause(stored.id, 'invalid', plain(problem))
+      if (!stored.paused) await this.#pause(stored.id, 'invalid', plain(problem.text))
       return
     }
     const state = createState(stored, clock.nowMs())

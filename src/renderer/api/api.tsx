@@ -1,5 +1,6 @@
 import { createTanstackQueryUtils, type RouterUtils } from '@orpc/tanstack-query'
 import { createContext, type ReactNode, useContext, useMemo } from 'react'
+import { inLanguage } from './in-language.ts'
 import type { Client } from './wire.ts'
 
 export interface Api {
@@ -21,6 +22,7 @@ export function useApi(): Api {
   return api
 }
 
-export function createApi(client: Client): Api {
+export function createApi(engine: Client): Api {
+  const client = inLanguage(engine)
   return { client, query: createTanstackQueryUtils(client) }
 }

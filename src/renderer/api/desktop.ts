@@ -1,5 +1,6 @@
 import { LOCAL_ENGINE } from '../../shared/wire.ts'
 import { useRemoteEngines } from '../state/remote-engines.ts'
+import { inLanguage } from './in-language.ts'
 import { sleep } from './sleep.ts'
 import { type DesktopClient, engineOfPage } from './wire.ts'
 
@@ -14,10 +15,10 @@ export function desktopApp(): DesktopClient {
 const AGAIN_MS = 1_000
 
 export async function followEngines(client: DesktopClient): Promise<never> {
-  desktop = client
+  desktop = inLanguage(client)
   for (;;) {
     try {
-      for await (const { appVersion, engines } of await client.engines.watch()) {
+      for await (const { appVersion, engines } of await desktop.engines.watch()) {
         const current = engines.find(({ id }) => id === engineOfPage()) ?? null
         // The engine was removed in another window, or the address is outdated.
         if (current === null && engineOfPage() !== LOCAL_ENGINE) openEngine(LOCAL_ENGINE)

@@ -1,5 +1,6 @@
 import { ERROR_CODES, type ErrorCode } from '../../shared/errors.ts'
 import { texts } from '../../shared/texts/ui/shared.ts'
+import { texts as titles } from '../../shared/texts/ui/error-titles.ts'
 
 export interface Explanation {
   code: ErrorCode | null
@@ -11,7 +12,7 @@ export interface Explanation {
 export function explainError(error: unknown): Explanation {
   const code = codeOf(error)
   const message = error instanceof Error ? error.message : String(error)
-  if (code !== null) return { code, title: ERROR_CODES[code].title, text: message }
+  if (code !== null) return { code, title: titles[`title.${code}`], text: message }
   if (error instanceof TypeError && /fetch|network|load failed/i.test(message)) {
     return {
       code: null,

@@ -4,7 +4,6 @@ import {
   includes,
   namesOf,
   type Permission,
-  PERMISSION_TEXTS,
   type Permissions,
   permissionsOf,
   READ,
@@ -15,6 +14,7 @@ import { useRemoteEngines } from '../state/remote-engines.ts'
 import { useSeenAs } from '../state/seen-as.ts'
 import { useApi } from './api.tsx'
 import { texts } from '../../shared/texts/ui/shared.ts'
+import { texts as permissions } from '../../shared/texts/ui/permissions.ts'
 
 const FRESH_MS = 60_000
 
@@ -64,7 +64,7 @@ export function useMay(needed: Permission, where: Where = 'somewhere'): May {
   const set = permissionsOf([needed])
   if (includes(heldIn(me, where), set)) return { may: true, why: null }
   if (isReadOnly) return { may: false, why: texts.engineReadOnly }
-  const facts = [PERMISSION_TEXTS[needed].label, leastRoleWith(set), me.role] as const
+  const facts = [permissions[`label.${needed}`], leastRoleWith(set), me.role] as const
   if (where === 'somewhere') return { may: false, why: texts.permissionMissing(...facts) }
   if (where === 'everywhere') return { may: false, why: texts.permissionMissingEverywhere(...facts) }
   const why =

@@ -18,7 +18,6 @@ import { useConnection } from '../state/connection.ts'
 import { useEngineAway, useRemoteEngines } from '../state/remote-engines.ts'
 import { openRunDialog } from '../state/open-dialogs.ts'
 import { Kbd, modKey } from '../ui/kbd.tsx'
-import { plural } from '../ui/numbers.ts'
 import { EngineSwitch, TrustedEngines } from './engine-switch/engine-switch.tsx'
 import { AlertsBell } from './alerts-bell.tsx'
 import classes from './frame.module.css'
@@ -51,7 +50,7 @@ export function TopBar() {
         ) : engines === null ? (
           <>
             <span className="ellipsis">{engineName(status?.host)}</span>
-            {fleet && <small>{plural(fleet.nodes.length, 'node')}</small>}
+            {fleet && <small>{texts.nodeCount(fleet.nodes.length)}</small>}
           </>
         ) : (
           <EngineLink engines={engines} host={engineName(status?.host)} />

@@ -19,6 +19,7 @@ export function WindowDropZone() {
     <Dropzone.FullScreen
       active
       useFsAccessApi={false}
+      inputProps={{ 'aria-label': texts.fileUpload }}
       onDrop={(files) => {
         if (target !== null) return target.onFiles(files)
         if (!may) return

@@ -1,7 +1,9 @@
 import { type IUnicodeVersionProvider, Terminal } from '@xterm/xterm'
 import { cellsOf } from './cells.ts'
+import { texts } from '../../shared/texts/ui/terminal.ts'
 
 export function createTerminal(): Terminal {
+  Terminal.strings.promptLabel = texts.terminalInput
   const terminal = new Terminal({
     // Needed to set the width of characters.
     allowProposedApi: true,

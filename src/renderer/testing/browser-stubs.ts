@@ -16,6 +16,18 @@ export function stubBrowser(): void {
     unobserve() {}
     disconnect() {}
   }
+  window.IntersectionObserver = class {
+    root = null
+    rootMargin = ''
+    scrollMargin = ''
+    thresholds = []
+    observe() {}
+    unobserve() {}
+    disconnect() {}
+    takeRecords() {
+      return []
+    }
+  }
   Element.prototype.scrollTo = () => {}
   window.scrollTo = () => {}
   Element.prototype.scrollIntoView = () => {}

@@ -1,5 +1,6 @@
 import type { Figures, Job, Node, Problem, PythonState } from '../../shared/contract/index.ts'
 import { aProjectName } from '../../shared/testing/ids.ts'
+import { say, written, writtenAs } from '../../shared/texts/message.ts'
 
 interface Seen {
   jobs: ReadonlyMap<string, Job>
@@ -33,15 +34,22 @@ export function fakeProblems(world: Seen): Problem[] {
   const list: Problem[] = []
   const blank = { sinceMs: Date.now() - 252_000, nodeId: null, project: null, spider: null, mend: null }
   for (const node of world.nodes.values()) {
-    const stuckText = 'it accepts jobs but has started none; restart Scrapyd there, or cordon it'
-    const text = node.problem ?? (node.stuckSinceMs === null ? null : stuckText)
-    if (text !== null)
+    const { name, health, problem, stuckSinceMs } = node
+    const isStuck = stuckSinceMs !== null
+    if (problem !== null || isStuck)
       list.push({
         ...blank,
         id: `node-${node.id}`,
         severity: 'error',
-        title: `${node.name} is ${node.stuckSinceMs === null ? node.health : 'stuck'}`,
-        text,
+        ...writtenAs(
+          'title',
+          isStuck
+            ? say('problem_title.node_stuck', { node: name })
+            : say('problem_title.node_away', { node: name, health })
+        ),
+        ...(isStuck
+          ? written(say('problem.node_stuck', { forMs: Date.now() - stuckSinceMs }))
+          : { text: problem ?? '', code: node.problemCode, params: node.problemParams }),
         nodeId: node.id,
         mend:
           node.stuckSinceMs !== null
@@ -56,8 +64,11 @@ export function fakeProblems(world: Seen): Problem[] {
       ...blank,
       id: 'fails-prices',
       severity: 'error',
-      title: 'prices/amazon_de fails',
-      text: "KeyError: 'offerPrice' – 14 of the last 14 runs, since version 20261119T181000",
+      ...writtenAs(
+        'title',
+        say('problem_title.spider_fails', { project: 'prices', spider: 'amazon_de', isLost: false })
+      ),
+      ...written(say('problem.spider_fails', { times: 14, why: "KeyError: 'offerPrice'" })),
       project: aProjectName('prices'),
       spider: 'amazon_de',
       status: 'failed',
@@ -69,7 +80,7 @@ export function fakeProblems(world: Seen): Problem[] {
       ...blank,
       id: 'python',
       severity: 'warning',
-      title: 'No Python with Scrapy',
+      ...writtenAs('title', say('problem_title.python_missing')),
       text: world.python.problem ?? '',
       mend: 'create_environment'
     })
@@ -78,8 +89,8 @@ export function fakeProblems(world: Seen): Problem[] {
       ...blank,
       id: 'paused',
       severity: 'warning',
-      title: 'The queue is paused',
-      text: 'no job is sent to any node until it is resumed',
+      ...writtenAs('title', say('problem_title.queue_paused')),
+      ...written(say('problem.queue_paused', { jobs: 12 })),
       mend: 'resume'
     })
   return list

@@ -1,12 +1,14 @@
 import { implement } from '@orpc/server'
 import { contract, type Finding, type SpiderFindings } from '../../shared/contract/index.ts'
 import type { FakeWorld } from './fake-world.ts'
+import { say, written } from '../../shared/texts/message.ts'
 
 function fewItems(value: number): Finding {
   const usual = { low: Math.round(value * 4.9), high: Math.round(value * 5.1) }
-  const [few, low, high] = [value, usual.low, usual.high].map((count) => count.toLocaleString('en-US'))
-  const words = `Items fell by 80 %: ${few}, usually ${low} to ${high}`
-  return { metric: 'items', field: null, words, value, usual }
+  const { text: words, ...code } = written(
+    say('finding.metric', { metric: 'items', value, median: value * 5, ...usual })
+  )
+  return { metric: 'items', field: null, words, ...code, value, usual }
 }
 
 export function createFakeFindings({ jobs, jobOf, firstRun, emit }: FakeWorld) {

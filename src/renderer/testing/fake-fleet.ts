@@ -13,6 +13,7 @@ import {
 import { aJob, aNode, jobIdAt } from '../../shared/testing/builders.ts'
 import { anAttemptNumber, aProjectName, aVersionName, branded } from '../../shared/testing/ids.ts'
 import { fakeUsage, WARM } from './fake-local-node.ts'
+import { type Message, say, waitFor, written, writtenAs } from '../../shared/texts/message.ts'
 
 /** Returns a generator of numbers in [0, 1). The same seed gives the same sequence. */
 export function seededRandom(seed: number): () => number {
@@ -61,12 +62,14 @@ export function fakeNodes(count: number, nowMs: number): Node[] {
       kind: index === 0 ? 'local' : 'scrapyd',
       slots: slots[index] ?? 8,
       slotsSource: index === 0 ? 'default' : index % 5 === 3 ? 'learned' : 'set',
-      slotsText:
+      ...writtenAs(
+        'slotsText',
         index === 0
-          ? 'as many as this computer has cores'
+          ? say('slots.of_cpus')
           : index % 5 === 3
-            ? `learned: ${slots[index] ?? 8} ran while 2 waited, for 12 s`
-            : 'set by you',
+            ? say('slots.proved', { slots: slots[index] ?? 8, waited: 2, seconds: 12, isTrying: false })
+            : say('slots.set')
+      ),
       queueAhead: index % 4 === 2 ? 2 : 0,
       logsKept: null,
       giveUpAfterSeconds: region === 'us' ? 900 : null,
@@ -83,7 +86,10 @@ export function fakeNodes(count: number, nowMs: number): Node[] {
       return {
         ...node,
         health: 'down' as const,
-        problem: 'The node did not answer within 5 s. Look whether Scrapyd runs there and whether its port is open.',
+        ...writtenAs(
+          'problem',
+          say('node_error.no_answer', { label: name, endpoint: 'daemonstatus.json', seconds: 5 })
+        ),
         lastSeenAtMs: nowMs - 252_000,
         unreachableSinceMs: nowMs - 252_000,
         latencyMs: null
@@ -136,28 +142,33 @@ export function fakeLimits(): LimitRule[] {
 }
 
 /** Waiting reasons to assign to queued jobs in rotation. The last three are holds. */
-const waitsAt = (nowMs: number, { project }: Job): Pick<Job, 'waiting' | 'hold' | 'notBeforeMs' | 'attemptCount'>[] => {
+const waitsAt = (
+  nowMs: number,
+  { project, spider }: Job
+): Pick<Job, 'waiting' | 'hold' | 'notBeforeMs' | 'attemptCount'>[] => {
   const laterHourMs = Math.ceil(nowMs / 3_600_000 + 4) * 3_600_000
   const free = { hold: null, notBeforeMs: null, attemptCount: 0 }
+  const of = { project, spider: null, tag: null, perNode: false }
+  const limit = say('limit.reached', { ...of, live: 40, max: 40 })
   return [
-    { ...free, waiting: { code: 'all_slots_busy', text: 'all 16 slots of tag eu are busy' } },
-    { ...free, waiting: { code: 'next_in_line', text: 'next in queue' } },
-    { ...free, waiting: { code: 'egg_on_its_way', text: 'version is being sent to us-1' } },
-    { ...free, waiting: { code: 'no_matching_node', text: 'no node has the tags gpu' } },
-    { ...free, waiting: { code: 'limit', text: `limit: 40 of at most 40 runs of project ${project} are live` } },
+    { ...free, waiting: waitFor('all_slots_busy', { only: null, tags: ['eu'], slots: 16, held: 0, version: null }) },
+    { ...free, waiting: waitFor('next_in_line') },
+    { ...free, waiting: waitFor('egg_on_its_way', { version: '20261119T181000', node: 'us-1', refused: null }) },
+    { ...free, waiting: waitFor('no_matching_node', { only: null, tags: ['gpu'] }) },
+    { ...free, waiting: waitFor('limit', { limit }) },
     {
       hold: 'retry',
       notBeforeMs: null,
       attemptCount: 1,
-      waiting: { code: 'retry_wait', text: 'failed, run 2 of 3 comes after a wait', untilMs: nowMs + 28_000 }
+      waiting: { ...waitFor('retry_wait', { untilMs: nowMs + 28_000 }), untilMs: nowMs + 28_000 }
     },
     {
       hold: 'not_before',
       notBeforeMs: laterHourMs,
       attemptCount: 0,
-      waiting: { code: 'not_before', text: 'its time has not come', untilMs: laterHourMs }
+      waiting: { ...waitFor('not_before', { untilMs: laterHourMs }), untilMs: laterHourMs }
     },
-    { ...free, hold: 'overlap', waiting: { code: 'overlap', text: 'another run with these arguments is live' } }
+    { ...free, hold: 'overlap', waiting: waitFor('overlap', { spider }) }
   ]
 }
 
@@ -284,33 +295,40 @@ function leaveUnknown(jobs: Job[], nodes: readonly Node[]): void {
 
 export function fakeDetail(job: Job, taken: TakenDefaults = {}): JobDetail {
   const timeline: Transition[] = []
-  const add = (kind: Transition['kind'], atMs: number, text: string, evidence: Record<string, unknown> = {}) =>
+  const add = (kind: Transition['kind'], atMs: number, what: Message, evidence: Record<string, unknown> = {}) =>
     timeline.push({
       sequence: timeline.length + 1,
       jobId: job.id,
       attemptNumber: kind === 'queued' ? null : branded(anAttemptNumber(1)),
       atMs,
       kind,
-      text,
-      code: 'text',
-      params: { text },
+      ...written(what),
       evidence
     })
-  add('queued', job.queuedAtMs, 'Asked from the UI', { priority: job.priority, ...taken })
+  add('queued', job.queuedAtMs, say('timeline.queued', { source: 'ui', by: null }), {
+    priority: job.priority,
+    ...taken
+  })
   const attempts: Attempt[] = []
   if (job.nodeId !== null) {
     const sentAtMs = (job.startedAtMs ?? job.queuedAtMs + 5000) - 4200
-    add('sending', sentAtMs, `Sent to ${job.nodeId}`, { freeSlots: 4, hasVersion: true })
-    add('accepted', sentAtMs + 9, 'Accepted', { status: 200, elapsedMs: 9 })
-    if (job.startedAtMs !== null) add('running', job.startedAtMs, 'Running', { pid: 40122 })
+    add('sending', sentAtMs, say('timeline.sent', { node: job.nodeId }), { freeSlots: 4, hasVersion: true })
+    add('accepted', sentAtMs + 9, say('timeline.accepted'), { status: 200, elapsedMs: 9 })
+    if (job.startedAtMs !== null)
+      add('running', job.startedAtMs, say('timeline.running', { pid: 40122 }), { pid: 40122 })
     if (job.cancelAskedAtMs !== null) {
-      add('cancel_asked', job.cancelAskedAtMs, 'Cancel requested')
+      add('cancel_asked', job.cancelAskedAtMs, say('timeline.cancel_requested', { by: null }))
       const nextAtMs = job.cancelAskedAtMs + 600_000
       const planned = { signal: 'INT', nodeSaid: 'running', next: 'INT', nextAtMs, killAtMs: nextAtMs + 15_000 }
-      add('cancel_sent', job.cancelAskedAtMs, 'Asked the run to stop (INT)', planned)
+      add('cancel_sent', job.cancelAskedAtMs, say('timeline.stop_step', { step: 0 }), planned)
     }
     if (job.endedAtMs !== null)
-      add('ended', job.endedAtMs, `Ended: ${job.outcome}`, { finish_reason: job.reason ?? '' })
+      add(
+        'ended',
+        job.endedAtMs,
+        say('timeline.ended', { outcome: job.outcome ?? 'unclear', reason: job.reason ?? '' }),
+        { finish_reason: job.reason ?? '' }
+      )
     const samples =
       job.nodeId === 'local' && job.startedAtMs !== null && job.endedAtMs !== null
         ? fakeUsage(job.id, job.startedAtMs, job.endedAtMs)
@@ -349,7 +367,7 @@ export function fakeDetail(job: Job, taken: TakenDefaults = {}): JobDetail {
       logDeletedAtMs: null
     })
   }
-  if (job.kept) add('changed', job.endedAtMs ?? job.queuedAtMs, 'Kept: retention does not delete it', { kept: true })
+  if (job.kept) add('changed', job.endedAtMs ?? job.queuedAtMs, say('timeline.kept', { by: null }), { kept: true })
   return { job, attempts, timeline }
 }
 

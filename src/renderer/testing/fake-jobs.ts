@@ -7,6 +7,7 @@ import { fakeDetail } from './fake-fleet.ts'
 import { fakeUsage } from './fake-local-node.ts'
 import { jobOfItem } from './fake-queue.ts'
 import type { FakeWorld } from './fake-world.ts'
+import { say, waitFor, writtenAs } from '../../shared/texts/message.ts'
 
 /** Operations on single jobs. Those on the whole queue are in fake-queue.ts. */
 export function createFakeJobs({ jobs, projects, jobOf, queueJob, saveAll, emit }: FakeWorld) {
@@ -77,7 +78,7 @@ export function createFakeJobs({ jobs, projects, jobOf, queueJob, saveAll, emit 
                 status: 'cancelled',
                 outcome: 'cancelled',
                 waiting: null,
-                reason: 'cancelled while waiting',
+                ...writtenAs('reason', say('reason.cancelled_while_queued')),
                 endedAtMs: askedAtMs,
                 cancelAskedAtMs: askedAtMs
               }
@@ -96,7 +97,7 @@ export function createFakeJobs({ jobs, projects, jobOf, queueJob, saveAll, emit 
           reason: null,
           endedAtMs: null,
           cancelAskedAtMs: null,
-          waiting: { code: 'next_in_line', text: 'next in queue' }
+          waiting: waitFor('next_in_line')
         }))
       )
     })),

@@ -12,6 +12,7 @@ import {
 } from '../../shared/contract/index.ts'
 import { matchesGlob } from '../../shared/glob.ts'
 import type { FakeWorld } from './fake-world.ts'
+import { say, waitFor } from '../../shared/texts/message.ts'
 
 export function createFakeQueue(world: FakeWorld) {
   const { jobs, limits, emit, queueJob, saveAll } = world
@@ -35,15 +36,11 @@ export function createFakeQueue(world: FakeWorld) {
   /** The waiting reason of a queued job without a hold: its project's pause, a limit, or its previous reason. */
   function waitingOf(job: Job): Waiting {
     if (world.projects.get(job.project)?.settings.paused === true)
-      return { code: 'project_paused', text: `${job.project} is paused` }
+      return waitFor('project_paused', { project: job.project })
     const hit = limits.rules.find((rule) => ruleMatches(rule, job, null) && liveOf(rule) >= rule.max)
-    if (hit !== undefined)
-      return {
-        code: 'limit',
-        text: `the limit of ${hit.spider ?? hit.project ?? 'all spiders'}: ${liveOf(hit)} of ${hit.max} run`
-      }
+    if (hit !== undefined) return waitFor('limit', { limit: say('limit.reached', { ...hit, live: liveOf(hit) }) })
     const isPolicy = job.waiting?.code === 'limit' || job.waiting?.code === 'project_paused'
-    return job.waiting === null || isPolicy ? { code: 'next_in_line', text: 'next in queue' } : job.waiting
+    return job.waiting === null || isPolicy ? waitFor('next_in_line') : job.waiting
   }
   function publishWaiting(): void {
     const changed: Job[] = []
@@ -125,7 +122,7 @@ export function createFakeQueue(world: FakeWorld) {
               startedAtMs: null,
               unknownSinceMs: null,
               mayHaveRunTwice: true,
-              waiting: { code: 'next_in_line', text: 'next in queue' }
+              waiting: waitFor('next_in_line')
             }))
           )
         }
@@ -152,7 +149,7 @@ export function createFakeQueue(world: FakeWorld) {
               project,
               spider,
               depth: 1,
-              waiting: waiting ?? { code: 'next_in_line', text: 'next in queue' }
+              waiting: waiting ?? waitFor('next_in_line')
             })
         }
         const deepest = [...lanes.values()].sort((left, right) => right.depth - left.depth)
@@ -190,11 +187,11 @@ export function jobOfItem(item: RunItem): Partial<Job> {
     after,
     dedupeKey: item.dedupe?.key ?? null,
     ...(isEarly
-      ? { hold: 'not_before', waiting: { code: 'not_before', text: 'its time has not come', untilMs: notBeforeMs } }
+      ? { hold: 'not_before', waiting: { ...waitFor('not_before', { untilMs: notBeforeMs }), untilMs: notBeforeMs } }
       : after.length > 0
         ? {
             hold: 'dependency',
-            waiting: { code: 'dependency', text: `waits until ${after[0]!.jobId} has ${after[0]!.on}` }
+            waiting: waitFor('dependency', { ...after[0]!, others: after.length - 1 })
           }
         : {})
   }

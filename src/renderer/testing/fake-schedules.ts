@@ -5,6 +5,7 @@ import { contract, type Firing, RunTemplate, type Schedule, ScheduleSettings } f
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { aSchedule } from '../../shared/testing/builders.ts'
 import type { FakeWorld } from './fake-world.ts'
+import { say, written } from '../../shared/texts/message.ts'
 
 const RECENT = 30
 const DAY_MS = 86_400_000
@@ -254,7 +255,7 @@ function fakeScheduleList(nowMs: number): { settings: ScheduleSettings; over: Pa
             atMs: nominalMs + 3 * 3_600_000,
             state: 'missed' as const,
             reason: 'out_of_window' as const,
-            text: 'The engine was off from 14:02 to 19:31; the moment lies further back than the window of 1 h.',
+            ...written(say('firing.out_of_window', { cause: 'stopped', windowSeconds: 3600, countedUntilMs: null })),
             jobIds: [],
             outcome: null,
             durationMs: null
@@ -264,7 +265,7 @@ function fakeScheduleList(nowMs: number): { settings: ScheduleSettings; over: Pa
             ...base,
             state: 'skipped' as const,
             reason: 'overlap' as const,
-            text: 'The run of the time before was still going.',
+            ...written(say('firing.overlap', { runOfMs: nominalMs - DAY_MS, isAnotherWaiting: false })),
             jobIds: [],
             outcome: null,
             durationMs: null

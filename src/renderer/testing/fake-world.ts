@@ -14,6 +14,7 @@ import { fakeSources } from './fake-discovery.ts'
 import { fakeFigures, fakeProblems } from './fake-figures.ts'
 import { fakeJobs, fakeLimits, fakeNodes, fakeProjects, seededRandom, SPIDERS } from './fake-fleet.ts'
 import { COLD, fakeEnvironments, WARM } from './fake-local-node.ts'
+import { waitFor } from '../../shared/texts/message.ts'
 
 export interface FakeWorldOptions {
   nodeCount?: number
@@ -101,9 +102,7 @@ export function createFakeWorld(options: FakeWorldOptions, emit: (...changes: Ch
   }
   const queueJob = (over: Partial<Job>): Job => {
     const id = jobIdAt(Date.now(), nextNumber())
-    return save(
-      aJob({ id, jobid: id, rank: number, waiting: { code: 'next_in_line', text: 'next in queue' }, ...over })
-    )
+    return save(aJob({ id, jobid: id, rank: number, waiting: waitFor('next_in_line'), ...over }))
   }
   const saveProject = (project: Project): Project => {
     projects.set(project.name, project)

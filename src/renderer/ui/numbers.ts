@@ -1,6 +1,6 @@
 import { texts } from '../../shared/texts/ui/shared.ts'
 export { formatBytes } from '../../shared/format-bytes.ts'
-export { formatCount, plural } from '../../shared/numbers.ts'
+export { formatCount } from '../../shared/numbers.ts'
 
 /** `184 MB`, `1.5 GB`: in units of 1,024, as limits and operating systems count memory. */
 export function formatMemory(sizeBytes: number): string {

@@ -98,7 +98,9 @@ export const theme = createTheme({
       })
     }),
     TextInput: SMALL,
-    PasswordInput: SMALL,
+    PasswordInput: {
+      defaultProps: { size: 'xs', visibilityToggleButtonProps: { 'aria-label': texts.togglePasswordVisibility } }
+    },
     NumberInput: SMALL,
     Autocomplete: SMALL,
     TagsInput: SMALL,

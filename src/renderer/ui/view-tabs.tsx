@@ -1,16 +1,14 @@
 import { Link, type LinkProps } from '@tanstack/react-router'
 import classes from './view-tabs.module.css'
-import { texts } from '../../shared/texts/ui/shared.ts'
 
 interface ViewTabsProps {
-  /** Completes "Views of …". */
   of: string
   views: readonly { to: LinkProps['to']; word: string }[]
 }
 
 export function ViewTabs({ of, views }: ViewTabsProps) {
   return (
-    <nav className={`${classes.tabs} box fixed`} aria-label={texts.viewsOf(of)}>
+    <nav className={`${classes.tabs} box fixed`} aria-label={of}>
       {views.map(({ to, word }) => (
         <Link key={to} to={to} activeOptions={{ exact: true, includeSearch: false }} activeProps={{ 'data-on': true }}>
           {word}

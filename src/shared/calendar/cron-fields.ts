@@ -1,3 +1,6 @@
+import { type CronField, sentence } from '../texts/errors/values.ts'
+import type { Sentence } from '../texts/sentence.ts'
+
 export interface CronFields {
   seconds: number[]
   minutes: number[]
@@ -19,7 +22,14 @@ export interface DayFields {
   isBoth: boolean
 }
 
-export class CronProblem extends Error {}
+export class CronProblem extends Error {
+  readonly sentence: Sentence
+
+  constructor(said: Sentence) {
+    super(said.text)
+    this.sentence = said
+  }
+}
 
 export const NICKNAMES: Record<string, string> = {
   '@yearly': '0 0 1 1 *',
@@ -32,7 +42,7 @@ export const NICKNAMES: Record<string, string> = {
 }
 
 interface Field {
-  name: string
+  name: CronField
   from: number
   to: number
   names: string[]
@@ -40,14 +50,14 @@ interface Field {
 const SECOND: Field = { name: 'second', from: 0, to: 59, names: [] }
 const MINUTE: Field = { name: 'minute', from: 0, to: 59, names: [] }
 const HOUR: Field = { name: 'hour', from: 0, to: 23, names: [] }
-const DAY: Field = { name: 'day of month', from: 1, to: 31, names: [] }
+const DAY: Field = { name: 'day', from: 1, to: 31, names: [] }
 const MONTH: Field = {
   name: 'month',
   from: 1,
   to: 12,
   names: ['', 'JAN', 'FEB', 'MAR', 'APR', 'MAY', 'JUN', 'JUL', 'AUG', 'SEP', 'OCT', 'NOV', 'DEC']
 }
-const WEEKDAY: Field = { name: 'day of week', from: 0, to: 7, names: ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'] }
+const WEEKDAY: Field = { name: 'weekday', from: 0, to: 7, names: ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'] }
 
 export function readCron(expression: string): CronFields {
   const texts = splitCron(expression)
@@ -67,14 +77,12 @@ function splitCron(expression: string): string[] {
   if (trimmed.startsWith('@')) {
     const meant = NICKNAMES[trimmed.toLowerCase()]
     if (meant !== undefined) return meant.split(' ')
-    throw new CronProblem(`"${expression.trim()}" is unknown. Use one of ${Object.keys(NICKNAMES).join(', ')}.`)
+    const text = expression.trim()
+    throw new CronProblem(sentence('values.cron_nickname_unknown', { text, known: Object.keys(NICKNAMES) }))
   }
   const texts = trimmed === '' ? [] : trimmed.split(/\s+/)
   if (texts.length === 5 || texts.length === 6) return texts
-  const count = `${texts.length} ${texts.length === 1 ? 'field' : 'fields'}`
-  throw new CronProblem(
-    `The expression has ${count}; it needs five (minute hour day month weekday), or six with seconds first.`
-  )
+  throw new CronProblem(sentence('values.cron_field_count', { fields: texts.length }))
 }
 
 function readField(field: Field, text: string): number[] {
@@ -84,14 +92,15 @@ function readField(field: Field, text: string): number[] {
 
 function readPart(field: Field, text: string): number[] {
   const [range = '', stepText, ...rest] = text.split('/')
-  if (rest.length > 0) throw problemOf(field, text, 'has more than one "/"')
+  if (rest.length > 0) throw problemOf(field, text, (of) => sentence('values.cron_several', { ...of, sign: '/' }))
   const step = stepText === undefined ? 1 : readNumber(field, text, stepText)
-  if (step < 1) throw problemOf(field, text, 'has a step of 0; it must be at least 1')
+  if (step < 1) throw problemOf(field, text, (of) => sentence('values.cron_step_zero', of))
   const to = field === WEEKDAY ? 6 : field.to
-  if (step > to - field.from + 1)
-    throw problemOf(field, text, `has a step of ${step}; there are only ${to - field.from + 1} values`)
+  const values = to - field.from + 1
+  if (step > values)
+    throw problemOf(field, text, (of) => sentence('values.cron_step_too_large', { ...of, step, values }))
   const [fromText = '', toText, ...more] = range.split('-')
-  if (more.length > 0) throw problemOf(field, text, 'has more than one "-"')
+  if (more.length > 0) throw problemOf(field, text, (of) => sentence('values.cron_several', { ...of, sign: '-' }))
   if (range === '*' || range === '?') return count(field.from, to, step)
   const from = readValue(field, text, fromText)
   if (toText !== undefined) return readRange(field, from, readValue(field, text, toText), step)
@@ -116,21 +125,25 @@ function readValue(field: Field, part: string, text: string): number {
 }
 
 function readNumber(field: Field, part: string, text: string, from = 0, to = 1_000): number {
-  if (text === '') throw problemOf(field, part, 'is not complete')
+  if (text === '') throw problemOf(field, part, (of) => sentence('values.cron_incomplete', of))
   if (!/^\d{1,4}$/.test(text))
-    throw problemOf(
-      field,
-      part,
-      `has "${text}", which is not a ${field.names.length > 0 ? 'number or name' : 'number'}`
+    throw problemOf(field, part, (of) =>
+      sentence('values.cron_no_number', { ...of, text, hasNames: field.names.length > 0 })
     )
   const value = Number(text)
-  if (value < from || value > to) throw problemOf(field, part, `has ${value}; it goes from ${from} to ${to}`)
+  if (value < from || value > to)
+    throw problemOf(field, part, (of) => sentence('values.cron_out_of_range', { ...of, value, from, to }))
   return value
 }
 
-function problemOf(field: Field, part: string, what: string): CronProblem {
-  const where = `The ${field.name} field`
-  return new CronProblem(part === '' ? `${where} has an empty part.` : `${where} ("${part}") ${what}.`)
+function problemOf(
+  { name }: Field,
+  part: string,
+  what: (of: { field: CronField; part: string }) => Sentence
+): CronProblem {
+  return new CronProblem(
+    part === '' ? sentence('values.cron_part_empty', { field: name }) : what({ field: name, part })
+  )
 }
 
 /**
@@ -157,10 +170,10 @@ function readDaysOfMonth(text: string): string[] {
   if (text === 'LW' || text === 'WL') return ['LW']
   const days = text.split(',').flatMap((part) => {
     if (part === 'L') return ['L']
-    if (part === 'LW') throw problemOf(DAY, text, 'combines LW with others; it must be the only one')
+    if (part === 'LW') throw problemOf(DAY, text, (of) => sentence('values.cron_last_workday_combined', of))
     const nearest = /^(\d+)W$/.exec(part)?.[1]
     if (nearest !== undefined) return [`${readNumber(DAY, part, nearest, 1, 31)}W`]
-    if (/[LW]/.test(part)) throw problemOf(DAY, part, 'is unknown; use L (last day), 15W (nearest weekday) or LW')
+    if (/[LW]/.test(part)) throw problemOf(DAY, part, (of) => sentence('values.cron_day_unknown', of))
     return readPart(DAY, part).map(String)
   })
   return sorted(days)
@@ -170,7 +183,7 @@ function readWeekdays(text: string): string[] {
   const days = text.split(',').flatMap((part) => {
     const [, dayText, nth] = /^([^#]+?)(?:#(.+)|L)$/.exec(part) ?? []
     if (dayText === undefined) {
-      if (part === 'L') throw problemOf(WEEKDAY, part, 'needs a day before it: 5L is the last Friday of the month')
+      if (part === 'L') throw problemOf(WEEKDAY, part, (of) => sentence('values.cron_last_needs_day', of))
       return readPart(WEEKDAY, part).map(String)
     }
     const value = readValue(WEEKDAY, part, dayText) % 7

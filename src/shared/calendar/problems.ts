@@ -1,40 +1,43 @@
 import type { ScheduleTiming } from '../contract/schedules.ts'
+import { sentence } from '../texts/errors/values.ts'
+import type { Sentence } from '../texts/sentence.ts'
 import { CronProblem, readCron } from './cron-fields.ts'
 import { nextOccurrence } from './occurrences.ts'
 import { TimingTooCostly } from './search-budget.ts'
 import { isZone } from './zones.ts'
 
-export function problemOfTiming(timing: ScheduleTiming): string | null {
-  if (!isZone(timing.zone)) return `"${timing.zone}" is not a time zone. Use a name such as Europe/Berlin or UTC.`
-  for (const [index, rule] of timing.rules.entries()) {
+export function problemOfTiming(timing: ScheduleTiming): Sentence | null {
+  const { zone, rules, startMs, endMs } = timing
+  if (!isZone(zone)) return sentence('values.time_zone_unknown', { zone })
+  for (const [index, rule] of rules.entries()) {
     const problem = rule.kind === 'cron' ? problemOfCron(rule.expression) : null
-    if (problem !== null) return `${timing.rules.length > 1 ? `Rule ${index + 1}: ` : ''}${problem}`
+    if (problem !== null)
+      return rules.length > 1 ? sentence('values.rule_invalid', { number: index + 1, problem }) : problem
   }
   for (const expression of timing.excludedCrons) {
     const problem = problemOfCron(expression)
-    if (problem !== null) return `Exclusion "${expression}": ${problem}`
+    if (problem !== null) return sentence('values.exclusion_invalid', { expression, problem })
   }
   const noDate = timing.excludedDates.find((date) => !isCalendarDate(date))
-  if (noDate !== undefined) return `Excluded date ${noDate} is not a day of the calendar.`
-  if (timing.startMs !== null && timing.endMs !== null && timing.startMs > timing.endMs)
-    return 'The schedule ends before it starts.'
+  if (noDate !== undefined) return sentence('values.excluded_date_unknown', { date: noDate })
+  if (startMs !== null && endMs !== null && startMs > endMs) return sentence('values.schedule_ends_before_start')
   try {
-    if (nextOccurrence(timing, (timing.startMs ?? 0) - 1) !== null) return null
+    if (nextOccurrence(timing, (startMs ?? 0) - 1) !== null) return null
   } catch (error) {
-    if (error instanceof TimingTooCostly) return error.message
+    if (error instanceof TimingTooCostly) return error.sentence
     throw error
   }
   const isUnlimited = { ...timing, startMs: null, endMs: null, excludedDates: [], excludedCrons: [] }
-  if (nextOccurrence(isUnlimited, -1) === null) return 'It never fires: no day of any year matches its rules.'
-  return 'It never fires: its start, end and exclusions leave no run times.'
+  if (nextOccurrence(isUnlimited, -1) === null) return sentence('values.rules_never_fire')
+  return sentence('values.schedule_never_fires')
 }
 
-export function problemOfCron(expression: string): string | null {
+export function problemOfCron(expression: string): Sentence | null {
   try {
     readCron(expression)
     return null
   } catch (error) {
-    if (error instanceof CronProblem) return error.message
+    if (error instanceof CronProblem) return error.sentence
     throw error
   }
 }

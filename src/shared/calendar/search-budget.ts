@@ -1,5 +1,7 @@
 import type { ScheduleTiming } from '../contract/schedules.ts'
 import { ScrapdeckError } from '../errors.ts'
+import { sentence } from '../texts/errors/values.ts'
+import type { Sentence } from '../texts/sentence.ts'
 
 /**
  * The maximum number of steps over days, hours, minutes and seconds. This many steps take about 10 ms. Ordinary timings
@@ -12,18 +14,14 @@ const YEAR_MS = 364 * 86_400_000
 const SHOWN = 3
 
 export class TimingTooCostly extends ScrapdeckError {
+  readonly sentence: Sentence
+
   constructor({ rules, excludedCrons }: ScheduleTiming) {
-    const shown = excludedCrons.slice(0, SHOWN).map((expression) => `"${expression}"`)
-    const more = excludedCrons.length > SHOWN ? `, and ${excludedCrons.length - SHOWN} more` : ''
-    const count = rules.length === 1 ? 'its rule' : `its ${rules.length} rules`
-    const why =
-      shown.length === 0
-        ? `${count} and exclusions leave almost none`
-        : `the exclusions (${shown.join(', ')}${more}) leave almost nothing of ${count}`
-    super(
-      'BAD_INPUT',
-      `The run times take too long to find: ${why}. Write fewer rules and exclusions that say the same.`
-    )
+    const excluded = excludedCrons.slice(0, SHOWN)
+    const more = excludedCrons.length - excluded.length
+    const said = sentence('values.timing_too_costly', { rules: rules.length, excluded, more })
+    super('BAD_INPUT', said)
+    this.sentence = said
   }
 }
 

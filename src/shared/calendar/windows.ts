@@ -1,4 +1,4 @@
-import { WEEKDAYS } from '../time.ts'
+import { calendarWords } from './english.ts'
 import { formatLocal, momentOfWall, stretchAt } from './zones.ts'
 
 /** `fromMs` and `untilMs` (exclusive) belong to the first window. `repeats` is null if there is only one. */
@@ -40,30 +40,30 @@ export function areApart({ fromMs, untilMs, repeats }: Windows): boolean {
 }
 
 /** `every Sunday 02:00–04:00 (Europe/Berlin)`, or `every day 22:00–06:00 (UTC), last on 2026-12-31` */
-export function describeWindows({ fromMs, untilMs, repeats }: Windows): string | null {
+export function describeWindows({ fromMs, untilMs, repeats }: Windows, words = calendarWords): string | null {
   if (repeats === null) return null
   const { every, zone, endsMs } = repeats
   const [from, until] = [fromMs, untilMs].map((atMs) => readWall(zone, atMs)) as [Wall, Wall]
-  const lasts = endsMs === null ? '' : `, last on ${readWall(zone, endsMs - 1).date}`
+  const lasts = endsMs === null ? '' : words.lastOn(readWall(zone, endsMs - 1).date)
   const isOfDays = every === 'week' && untilMs - fromMs > DAY_MS
-  const times = isOfDays ? `${from.time} to ${until.weekday} ${until.time}` : `${from.time}–${until.time}`
-  return `every ${every === 'day' ? 'day' : from.weekday} ${times} (${zone})${lasts}`
+  const times = isOfDays
+    ? words.windowOfDays(from.time, words.weekday(until.day), until.time)
+    : `${from.time}–${until.time}`
+  if (every === 'day') return words.dailyWindow(times, zone, lasts)
+  return words.weeklyWindow(words.weekday(from.day), times, zone, lasts)
 }
 
 interface Wall {
   date: string
-  weekday: string
+  /** 0: Sunday. */
+  day: number
   time: string
 }
 
 function readWall(zone: string, atMs: number): Wall {
   const { offsetMs } = stretchAt(zone, atMs)
   const local = formatLocal(atMs, offsetMs)
-  return {
-    date: local.slice(0, 10),
-    weekday: WEEKDAYS[new Date(atMs + offsetMs).getUTCDay()]!,
-    time: local.slice(11, 16)
-  }
+  return { date: local.slice(0, 10), day: new Date(atMs + offsetMs).getUTCDay(), time: local.slice(11, 16) }
 }
 
 const wallOf = (zone: string, atMs: number): number => atMs + stretchAt(zone, atMs).offsetMs

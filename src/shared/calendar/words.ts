@@ -3,42 +3,44 @@
  * have the same runs (a test checks this).
  */
 import type { ScheduleRule, ScheduleTiming } from '../contract/schedules.ts'
-import { formatDuration, twoDigits, WEEKDAYS } from '../time.ts'
+import { twoDigits } from '../time.ts'
 import { type CronFields, type DayFields, readCron } from './cron-fields.ts'
+import { calendarWords } from './english.ts'
 import { problemOfCron } from './problems.ts'
 import { formatLocal, isZone, stretchAt } from './zones.ts'
 
+type Words = typeof calendarWords
+
 /** `every day at 02:30 (Europe/Berlin), except on 2 dates` */
-export function describeTiming(timing: ScheduleTiming): string {
-  const rules = timing.rules.map((rule) => describeRule(rule, timing.zone)).join('; ')
-  const dates = timing.excludedDates.length
+export function describeTiming(timing: ScheduleTiming, words: Words = calendarWords): string {
+  const { zone, startMs, endMs, excludedDates, excludedCrons } = timing
+  const rules = timing.rules.map((rule) => describeRule(rule, zone, words)).join('; ')
+  const dates = excludedDates.length
   const exceptions = [
-    ...(dates === 0 ? [] : [dates === 1 ? `on ${timing.excludedDates[0]}` : `on ${dates} dates`]),
-    ...timing.excludedCrons.map((expression) => describeCron(expression))
+    ...(dates === 0 ? [] : [dates === 1 ? words.onDate(excludedDates[0]!) : words.onDates(dates)]),
+    ...excludedCrons.map((expression) => describeCron(expression, words))
   ]
   const limits = [
-    timing.startMs === null ? '' : `, from ${momentOf(timing.startMs, timing.zone)}`,
-    timing.endMs === null ? '' : `, until ${momentOf(timing.endMs, timing.zone)}`
+    startMs === null ? '' : words.startsAt(momentOf(startMs, zone)),
+    endMs === null ? '' : words.endsAt(momentOf(endMs, zone))
   ]
-  const except = exceptions.length === 0 ? '' : `, except ${exceptions.join(' and ')}`
-  return `${rules} (${timing.zone})${limits.join('')}${except}`
+  return words.timing(rules, zone, limits.join(''), exceptions.length === 0 ? '' : words.except(exceptions))
 }
 
-export function describeRule(rule: ScheduleRule, zone: string): string {
-  if (rule.kind === 'interval')
-    return `every ${formatDuration(rule.everySeconds)} from ${momentOf(rule.anchorMs, zone)} on`
-  if (rule.kind === 'once') return `once, ${momentOf(rule.atMs, zone)}`
-  return describeCron(rule.expression)
+export function describeRule(rule: ScheduleRule, zone: string, words: Words = calendarWords): string {
+  if (rule.kind === 'interval') return words.everySeconds(rule.everySeconds, momentOf(rule.anchorMs, zone))
+  if (rule.kind === 'once') return words.onceAt(momentOf(rule.atMs, zone))
+  return describeCron(rule.expression, words)
 }
 
-function describeCron(expression: string): string {
+function describeCron(expression: string, words: Words): string {
   const problem = problemOfCron(expression)
-  if (problem !== null) return problem
+  if (problem !== null) return problem.text
   const fields = readCron(expression)
-  const time = describeTime(fields)
-  const days = describeDays(fields.days)
-  if (days !== '') return `${time} ${days}`
-  return time.startsWith('at ') && !time.endsWith('every hour') ? `every day ${time}` : time
+  const { text, isOfDay } = describeTime(fields, words)
+  const days = describeDays(fields.days, words)
+  if (days !== '') return words.onDays(text, days)
+  return isOfDay ? words.everyDay(text) : text
 }
 
 function momentOf(atMs: number, zone: string): string {
@@ -49,43 +51,48 @@ function momentOf(atMs: number, zone: string): string {
 
 const MOST_TIMES = 6
 
-function describeTime({ seconds, minutes, hours }: CronFields): string {
+/** `isOfDay`: the text has times of a day, and does not say on which days they are. */
+function describeTime({ seconds, minutes, hours }: CronFields, words: Words): { text: string; isOfDay: boolean } {
+  const ofDay = (text: string) => ({ text, isOfDay: true })
+  const ofAnyDay = (text: string) => ({ text, isOfDay: false })
   const isOnMinute = seconds.length === 1 && seconds[0] === 0
+  const isEveryHour = hours.length === 24
+  const inHours = (text: string) =>
+    isEveryHour ? ofAnyDay(words.ofEveryHour(text)) : ofDay(words.ofValues(text, valuesOf(words.hours, hours, words)))
   if (hours.length * minutes.length * seconds.length <= MOST_TIMES) {
     const times = hours.flatMap((hour) =>
       minutes.flatMap((minute) => seconds.map((second) => clock(hour, minute, second, isOnMinute)))
     )
-    return `at ${listOf(times)}`
+    return ofDay(words.atTimes(words.list(times)))
   }
   if (!isOnMinute) {
-    const isAlways = minutes.length === 60 && hours.length === 24
-    return `${describeSeconds(seconds)}${isAlways ? '' : `${describeMinutes(minutes)}${describeHours(hours)}`}`
+    const text = describeSeconds(seconds, words)
+    if (minutes.length === 60 && isEveryHour) return text
+    const isAlways = minutes.length === 60
+    const inMinutes = isAlways
+      ? words.ofEveryMinute(text.text)
+      : words.ofValues(text.text, valuesOf(words.minutes, minutes, words))
+    const whole = inHours(inMinutes)
+    return { ...whole, isOfDay: whole.isOfDay && text.isOfDay }
   }
   const every = evenStep(minutes)
   if (every !== null && minutes[0] === 0 && (hours.length === 1 || progressionOf(hours) === 1)) {
-    const edges = hours.length === 24 ? '' : ` from ${clock(hours[0], 0)} to ${clock(hours.at(-1), minutes.at(-1))}`
-    return `every ${every === 1 ? 'minute' : `${every} minutes`}${edges}`
+    const text = words.everyMinute(every)
+    return ofAnyDay(isEveryHour ? text : words.between(text, clock(hours[0], 0), clock(hours.at(-1), minutes.at(-1))))
   }
-  if (minutes.length > 1) return `at ${valuesOf('minute', minutes)}${describeHours(hours)}`
-  const minute = minutes[0]
-  if (hours.length === 24) return `every hour at minute ${minute}`
+  if (minutes.length > 1) return inHours(words.atValues(valuesOf(words.minutes, minutes, words)))
+  const minute = minutes[0] as number
+  if (isEveryHour) return ofAnyDay(words.everyHourAt(minute))
   const step = progressionOf(hours)
-  if (step === null) return `at minute ${minute}${describeHours(hours)}`
-  return `every ${step === 1 ? 'hour' : `${step} hours`} from ${clock(hours[0], minute)} to ${clock(hours.at(-1), minute)}`
+  if (step === null) return inHours(words.atValues(valuesOf(words.minutes, minutes, words)))
+  return ofAnyDay(words.between(words.everyHour(step), clock(hours[0], minute), clock(hours.at(-1), minute)))
 }
 
-function describeSeconds(seconds: number[]): string {
+/** Like `describeTime`. */
+function describeSeconds(seconds: number[], words: Words): { text: string; isOfDay: boolean } {
   const every = evenStep(seconds)
-  if (every !== null && seconds[0] === 0) return `every ${every === 1 ? 'second' : `${every} seconds`}`
-  return `at ${valuesOf('second', seconds)}`
-}
-
-function describeMinutes(minutes: number[]): string {
-  return minutes.length === 60 ? ' of every minute' : ` of ${valuesOf('minute', minutes)}`
-}
-
-function describeHours(hours: number[]): string {
-  return hours.length === 24 ? ' of every hour' : ` of ${valuesOf('hour', hours)}`
+  if (every !== null && seconds[0] === 0) return { text: words.everySecond(every), isOfDay: false }
+  return { text: words.atValues(valuesOf(words.seconds, seconds, words)), isOfDay: true }
 }
 
 /** The step of values that divide an hour or a minute evenly, otherwise null. */
@@ -101,38 +108,33 @@ function progressionOf(values: number[]): number | null {
     : null
 }
 
-const MONTHS = 'January February March April May June July August September October November December'.split(' ')
-const ORDINALS = ['first', 'second', 'third', 'fourth', 'fifth']
-
-function describeDays({ daysOfMonth, months, weekdays, isBoth }: DayFields): string {
-  const inMonths =
-    months === null || months.length === 12 ? [] : [`in ${namesOf(months, (month) => MONTHS[month - 1] as string)}`]
-  const ofMonth = daysOfMonth === null ? null : describeDaysOfMonth(daysOfMonth)
-  const ofWeek = weekdays === null ? null : describeWeekdays(weekdays)
-  if (ofMonth === null && ofWeek === null) return inMonths.length === 0 ? '' : [...inMonths, '(every day)'].join(' ')
+function describeDays({ daysOfMonth, months, weekdays, isBoth }: DayFields, words: Words): string {
+  const inMonths = months === null || months.length === 12 ? null : words.inMonths(namesOf(months, words.month, words))
+  const ofMonth = daysOfMonth === null ? null : describeDaysOfMonth(daysOfMonth, words)
+  const ofWeek = weekdays === null ? null : describeWeekdays(weekdays, words)
+  const only = ofMonth ?? ofWeek
+  if (only === null) return inMonths === null ? '' : words.everyDayInMonths(inMonths)
   const days =
     ofMonth === null || ofWeek === null
-      ? `on ${ofMonth ?? ofWeek}`
+      ? words.on(only)
       : isBoth
-        ? `on ${ofMonth} if that is ${ofWeek}`
-        : `on ${ofMonth} and also on ${ofWeek}`
-  return [days, ...inMonths].join(' ')
+        ? words.onBoth(ofMonth, ofWeek)
+        : words.onEither(ofMonth, ofWeek)
+  return inMonths === null ? days : words.daysInMonths(days, inMonths)
 }
 
-function describeDaysOfMonth(days: string[]): string {
+function describeDaysOfMonth(days: string[], words: Words): string {
   const numbers = days.filter((day) => /^\d+$/.test(day)).map(Number)
   const others = days
     .filter((day) => !/^\d+$/.test(day))
     .map((day) => {
-      if (day === 'L') return 'the last day of the month'
-      return day === 'LW'
-        ? 'the last weekday (Monday to Friday) of the month'
-        : `the weekday nearest to day ${day.slice(0, -1)}`
+      if (day === 'L') return words.lastDay()
+      return day === 'LW' ? words.lastWorkday() : words.nearestWorkday(day.slice(0, -1))
     })
-  return listOf([...(numbers.length === 0 ? [] : [valuesOf('day', numbers)]), ...others])
+  return words.list([...(numbers.length === 0 ? [] : [valuesOf(words.days, numbers, words)]), ...others])
 }
 
-function describeWeekdays(days: string[]): string {
+function describeWeekdays(days: string[], words: Words): string {
   // Weeks start on Monday here, so that Saturday and Sunday are adjacent.
   const plain = days
     .filter((day) => day.length === 1)
@@ -140,35 +142,28 @@ function describeWeekdays(days: string[]): string {
     .sort((one, other) => one - other)
   const nth = days
     .filter((day) => day.length > 1)
-    .map((day) => {
-      const rank = day[2] === 'L' ? 'last' : ORDINALS[Number(day[2]) - 1]
-      return `the ${rank} ${WEEKDAYS[Number(day[0])]} of the month`
-    })
-  const names = plain.length === 0 ? [] : [namesOf(plain, (day) => WEEKDAYS[(day + 1) % 7] as string)]
-  return listOf([...names, ...nth])
+    .map((day) => words.nthWeekday(day[2] === 'L' ? null : Number(day[2]), Number(day[0])))
+  const names = plain.length === 0 ? [] : [namesOf(plain, (day) => words.weekday((day + 1) % 7), words)]
+  return words.list([...names, ...nth])
 }
 
-function valuesOf(noun: string, values: number[]): string {
-  return `${noun}${values.length === 1 ? '' : 's'} ${namesOf(values, String)}`
+function valuesOf(of: Words['days'], values: number[], words: Words): string {
+  return of(values.length, namesOf(values, String, words))
 }
 
-function namesOf(values: number[], nameOf: (value: number) => string): string {
+function namesOf(values: number[], nameOf: (value: number) => string, words: Words): string {
   const ranges: [number, number][] = []
   for (const value of values) {
     const last = ranges.at(-1)
     if (last !== undefined && last[1] === value - 1) last[1] = value
     else ranges.push([value, value])
   }
-  return listOf(
+  return words.list(
     ranges.flatMap(([from, to]) => {
-      if (to - from >= 2) return [`${nameOf(from)} to ${nameOf(to)}`]
+      if (to - from >= 2) return [words.range(nameOf(from), nameOf(to))]
       return from === to ? [nameOf(from)] : [nameOf(from), nameOf(to)]
     })
   )
-}
-
-function listOf(parts: string[]): string {
-  return parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`
 }
 
 function clock(hour = 0, minute = 0, second = 0, isOnMinute = true): string {

@@ -2,11 +2,11 @@ import type { JobId, Waiting } from '../contract/index.ts'
 import { en } from './en.ts'
 import type { errorTexts } from './error-texts.ts'
 import type { Words } from './parts.ts'
+import { renderIn, type Texts } from './render.ts'
 import type { Sentence } from './sentence.ts'
 
 /** The texts of one language. A second language is a file with `const de: Catalogue = { … }`. */
 export type Catalogue = typeof en & typeof errorTexts
-type Texts = Readonly<Record<string, (params: never) => string>>
 export type Code = keyof typeof en
 
 /** The parameters of a text. Parameters that are messages are already rendered. */
@@ -55,19 +55,7 @@ const isKnown = (code: string | undefined): code is Code => code !== undefined &
 export const plain = (text: string): Message => say('text', { text })
 
 /** Returns the code itself if a later version wrote it, or if the stored parameters do not fit its text. */
-export function render({ code, params }: Message, texts: Texts = en): string {
-  if (!Object.hasOwn(texts, code)) return code
-  try {
-    return renderKnown({ code, params }, texts)
-  } catch {
-    return code
-  }
-}
-
-function renderKnown({ code, params }: Message, texts: Texts): string {
-  const given = Object.entries(params).map(([name, value]) => [name, isMessage(value) ? render(value, texts) : value])
-  return (texts[code] as (params: Record<string, unknown>) => string)(Object.fromEntries(given))
-}
+export const render = (message: Message, texts: Texts = en): string => renderIn(texts, message)
 
 /** Converts a message to a parameter of another message. External texts need no code there. */
 export const asParam = (message: Message): Message | string =>

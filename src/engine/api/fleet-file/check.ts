@@ -238,7 +238,7 @@ async function checkItem(step: Step, checks: FleetChecks): Promise<void> {
   } else if ('rules' in item) {
     const settings = settingsFromFile(item, asId)
     const problem = problemOfTiming(settings)
-    if (problem !== null) throw new Error(problem)
+    if (problem !== null) throw new Error(problem.text)
     for (const template of settings.jobs) checkOne(template, 'schedule')
     await checkTemplates(settings, settings.zone, checks.clock)
   } else if ('run' in item) {

@@ -138,7 +138,7 @@ function importLine(
   if (cron === undefined || rest === undefined) return refused(origin, 'it is not a crontab line')
   if (cron === '@reboot') return refused(origin, '@reboot is not a time')
   const problem = problemOfCron(cron)
-  if (problem !== null) return refused(origin, problem)
+  if (problem !== null) return refused(origin, problem.text)
   const notes: string[] = []
   const command = readCommand(withoutInput(hasUsers ? rest.replace(/^\S+\s+/, '') : rest), project, notes)
   const base = `${command.project} ${command.spider}`

@@ -22,6 +22,7 @@ import { listPermissions } from './role-words.ts'
 import { useReadAccess } from './use-access.ts'
 import { z } from 'zod'
 import { texts } from '../../../shared/texts/ui/access.ts'
+import { texts as words } from '../../../shared/texts/ui/permissions.ts'
 
 interface RoleDialogProps {
   role: AccessRole | null
@@ -92,7 +93,8 @@ function Permissions({ value, onChange }: { value: readonly Permission[]; onChan
         <fieldset key={group}>
           <legend>{title}</legend>
           {PERMISSIONS.filter((name) => PERMISSION_TEXTS[name].group === group).map((name) => {
-            const { label, text, scope } = PERMISSION_TEXTS[name]
+            const { scope } = PERMISSION_TEXTS[name]
+            const [label, text] = [words[`label.${name}`], words[`text.${name}`]]
             const fixed = onChange === undefined ? null : fixedBecause(name)
             return (
               <Checkbox

@@ -1,14 +1,8 @@
 import type { AccessRole } from '../../../shared/contract/index.ts'
-import {
-  includes,
-  namesOf,
-  PERMISSION_TEXTS,
-  type Permission,
-  type Permissions,
-  permissionsOf
-} from '../../../shared/permissions.ts'
+import { includes, namesOf, type Permission, type Permissions, permissionsOf } from '../../../shared/permissions.ts'
 import { type NodeGroupRole, PROJECT_ROLES, ROLE_PERMISSIONS, roleOf, ROLES, type Role } from '../../../shared/roles.ts'
 import { texts } from '../../../shared/texts/ui/access.ts'
+import { texts as words } from '../../../shared/texts/ui/permissions.ts'
 
 /** Each role allows everything that the previous roles allow. */
 const BUILT_IN: Record<Role, string> = {
@@ -34,7 +28,7 @@ export const BUILT_IN_ROLES: readonly AccessRole[] = ROLES.map((name) => ({
   isForProjects: PROJECT_ROLES.some((one) => one === name)
 }))
 
-const labelOf = (name: Permission): string => PERMISSION_TEXTS[name]?.label ?? name
+const labelOf = (name: Permission): string => words[`label.${name}`] ?? name
 
 /** `run jobs and cancel jobs`. Names `read` only if there is nothing else. */
 export function listPermissions(names: readonly Permission[]): string {

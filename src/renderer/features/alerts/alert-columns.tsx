@@ -3,7 +3,7 @@ import { Button, Flex } from '@mantine/core'
 import { IconCheck, IconArrowsLeftRight, IconBellOff, IconUserCheck } from '@tabler/icons-react'
 import type { Alert } from '../../../shared/contract/index.ts'
 import { formatAge } from '../../../shared/time.ts'
-import { SeverityIcon, SeverityText } from '../../ui/severity.tsx'
+import { SEVERITY_LOOK, SeverityIcon, SeverityText } from '../../ui/severity.tsx'
 import type { Column } from '../../ui/table/column.ts'
 import { RelativeTime, formatInstant } from '../../ui/time.tsx'
 import classes from './alerts.module.css'
@@ -13,7 +13,7 @@ import { texts as words } from '../../../shared/texts/ui/alerts.ts'
 export function AlertState({ alert }: { alert: Alert }) {
   if (alert.state !== 'resolved') return <SeverityText severity={alert.severity} />
   return (
-    <span className="inline dim" title={words.endedAs(alert.severity)}>
+    <span className="inline dim" title={words.endedAs(SEVERITY_LOOK[alert.severity].word)}>
       <IconCheck size={14} stroke={2.2} aria-hidden />
       {words.ended}
     </span>

@@ -1,7 +1,6 @@
 import { Button, Flex, Group } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import type { Alert, AlertFigureHistory, AlertLogExcerpt } from '../../../shared/contract/index.ts'
-import { mendOf } from '../../../shared/alert-watches.ts'
 import { formatAge } from '../../../shared/time.ts'
 import { useApi } from '../../api/api.tsx'
 import { useMay } from '../../api/use-me.ts'
@@ -20,6 +19,7 @@ import { BarChart } from '../../ui/charts/bar-chart.tsx'
 import { LogLines } from '../../ui/log-lines.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import { texts } from '../../../shared/texts/ui/alerts.ts'
+import { texts as watches } from '../../../shared/texts/ui/watches.ts'
 
 interface AlertDetailProps {
   alert: Alert
@@ -39,7 +39,7 @@ export function AlertDetail({ alert, onAcknowledge, onTakeBack, onSilence, onClo
   const mayChange = useMay('alerts.change', placeOf(rule ?? alert.labels)).may
   const lasted = lastedMs(alert)
   const value = valueWords(alert)
-  const mend = alert.state === 'resolved' ? null : mendOf(alert.watch)
+  const mend = alert.state === 'resolved' ? null : watches[`mend.${alert.watch}`]
   return (
     <DetailPane label={texts.alert} isWide>
       <PaneHead what={texts.alertNoun} onClose={onClose}>

@@ -8,8 +8,10 @@ import type {
   QuietHours
 } from '../../../shared/contract/index.ts'
 import { ALERT_WATCHES, type AlertSubject, type AlertUnit, type AlertWatch } from '../../../shared/alert-watches.ts'
-import { formatDuration, WEEKDAYS } from '../../../shared/time.ts'
+import { formatDuration } from '../../../shared/time.ts'
+import { locale } from '../../../shared/locale.ts'
 import { texts } from '../../../shared/texts/ui/alerts.ts'
+import { texts as calendar } from '../../../shared/texts/ui/calendar.ts'
 
 export const SUBJECT_TITLES: Record<AlertSubject, string> = {
   spider: texts.spiders,
@@ -137,7 +139,7 @@ export const CHANNEL_KINDS: Record<AlertTargetKind, string> = {
 const DAYS = [texts.sun, texts.mon, texts.tue, texts.wed, texts.thu, texts.fri, texts.sat]
 export const WEEK = [1, 2, 3, 4, 5, 6, 0] as const
 export const dayWord = (day: number): string => DAYS[day] ?? ''
-export const dayName = (day: number): string => WEEKDAYS[day] ?? ''
+export const dayName = (day: number): string => calendar.weekday(day)
 
 /** `each day at 08:00 (Europe/Berlin)`, `each Monday at 08:00 (UTC)` */
 export const digestWords = ({ every, at, zone, weekday }: AlertDigest): string =>
@@ -162,7 +164,7 @@ export const heldWords = ({ messages, nextAtMs }: NonNullable<AlertChannel['held
   texts.messagesHeld(messages, timeOfDay(nextAtMs))
 
 const timeOfDay = (atMs: number): string =>
-  new Date(atMs).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
+  new Date(atMs).toLocaleTimeString(locale(), { hour: '2-digit', minute: '2-digit' })
 
 /** `45 s`, `2 h 5 min`: seconds only below a minute. */
 export const lengthWords = (durationMs: number): string =>

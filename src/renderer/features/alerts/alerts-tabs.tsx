@@ -12,5 +12,10 @@ const VIEWS = [
 
 export function AlertsTabs() {
   const has = useHasOperation()
-  return <ViewTabs of="alerts" views={VIEWS.filter(({ to }) => to !== '/alerts/report' || has('alerts.report'))} />
+  return (
+    <ViewTabs
+      of={texts.viewsOfAlerts}
+      views={VIEWS.filter(({ to }) => to !== '/alerts/report' || has('alerts.report'))}
+    />
+  )
 }

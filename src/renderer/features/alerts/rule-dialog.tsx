@@ -22,7 +22,7 @@ import { Fold } from '../../ui/fold.tsx'
 import { joinFacts } from '../../ui/numbers.ts'
 import { notifyDone } from '../../ui/notify.tsx'
 import { MultiSelect, Select } from '../../ui/fields/select.tsx'
-import { SEVERITIES } from '../../ui/severity.tsx'
+import { SEVERITIES, SEVERITY_LOOK } from '../../ui/severity.tsx'
 import { placeOf } from './alert-detail.tsx'
 import { COMPARISONS, conditionWords, SUBJECT_TITLES, UNIT_WORDS } from './alert-words.ts'
 import { nameOf, ruleForm, type RuleTexts, startRule, usualOf } from './rule-form.ts'
@@ -30,6 +30,7 @@ import { RulePreview } from './rule-preview.tsx'
 import { ScopeFields } from './scope-fields.tsx'
 import { useChannelNames, useNames } from './use-names.ts'
 import { texts as words } from '../../../shared/texts/ui/alerts.ts'
+import { texts as watches } from '../../../shared/texts/ui/watches.ts'
 
 const GROUPINGS: Record<AlertRuleSettings['groupBy'], string> = {
   rule: words.groupByRule,
@@ -48,7 +49,7 @@ const WATCHES = (Object.keys(SUBJECT_TITLES) as AlertSubject[]).map((subject) =>
   group: SUBJECT_TITLES[subject],
   items: ALERT_WATCH_NAMES.filter((watch) => subjectOf(watch) === subject).map((watch) => ({
     value: watch as string,
-    label: ALERT_WATCHES[watch].label as string
+    label: watches[`label.${watch}`]
   }))
 }))
 
@@ -128,7 +129,7 @@ function Editor({ asked }: { asked: AskedRule }) {
             <ChoiceField
               {...fields.input('severity')}
               label={words.severity}
-              data={[...SEVERITIES].reverse().map((value) => ({ value, label: value }))}
+              data={[...SEVERITIES].reverse().map((value) => ({ value, label: SEVERITY_LOOK[value].word }))}
             />
           </div>
           {has('alertRules.preview') && <RulePreview rule={fields.output} why={why} />}

@@ -29,6 +29,7 @@ import {
 } from './silence-form.ts'
 import { useNames } from './use-names.ts'
 import { texts } from '../../../shared/texts/ui/alerts.ts'
+import { texts as calendar } from '../../../shared/texts/ui/calendar.ts'
 
 interface SilenceDialogProps {
   /** The alerts to silence. Empty: the user chooses what to silence. */
@@ -179,7 +180,7 @@ function WindowFields({ fields }: { fields: Fields<SilenceTexts> }) {
 /** `until 2026-11-28 15:00`, `every Sunday 02:00–04:00 (Europe/Berlin)` */
 function whenWords(silence: AlertSilence): string {
   const until = formatInstant(silence.untilMs)
-  const windows = describeWindows(silence)
+  const windows = describeWindows(silence, calendar)
   if (windows !== null) return windows
   return silence.fromMs > Date.now() ? texts.fromUntil(formatInstant(silence.fromMs), until) : texts.untilTime(until)
 }

@@ -25,6 +25,7 @@ import { REMOVED_AT_ONCE, RemoveShown } from './remove-shown.tsx'
 import { SilenceDialog } from './silence-dialog.tsx'
 import { useNames } from './use-names.ts'
 import { texts } from '../../../shared/texts/ui/alerts.ts'
+import { texts as calendar } from '../../../shared/texts/ui/calendar.ts'
 
 const route = getRouteApi('/alerts/silences')
 
@@ -153,7 +154,7 @@ function SilenceRow({ silence, fromMs, untilMs, nowMs }: Windowed & { nowMs: num
         {repeats !== null && (
           <p className={classes.repeats}>
             <IconRepeat size={13} aria-hidden />
-            {describeWindows(silence)}
+            {describeWindows(silence, calendar)}
           </p>
         )}
         {comment !== '' && <p>{comment}</p>}

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import type { AuditChange, AuditEntry } from '../../../shared/contract/index.ts'
-import { ERROR_CODES, type ErrorCode } from '../../../shared/errors.ts'
+import type { ErrorCode } from '../../../shared/errors.ts'
 import { useApi } from '../../api/api.tsx'
 import { CopyText } from '../../ui/copy-button.tsx'
 import { PaneHead, CodeBlock, DetailPane, FieldRow, PaneTitle } from '../../ui/panel.tsx'
@@ -10,6 +10,7 @@ import { ResultText } from './audit-columns.tsx'
 import classes from './audit.module.css'
 import { originWords, prettyJson, targetWords } from './audit-words.ts'
 import { texts } from '../../../shared/texts/ui/audit.ts'
+import { texts as titles } from '../../../shared/texts/ui/error-titles.ts'
 
 export function AuditDetail(props: { seq: number; known: AuditEntry | undefined; onClose: () => void }) {
   const { seq, known, onClose } = props
@@ -43,7 +44,7 @@ function Detail({ entry }: { entry: AuditEntry }) {
         {targets !== '' && <p className="dim">{targets}</p>}
         {code !== null && (
           <p className={entry.result === 'refused' ? 'tone-bad' : 'tone-wait'}>
-            {ERROR_CODES[code as ErrorCode]?.title ?? texts.itFailed} <span className="mono faint">{code}</span>
+            {titles[`title.${code as ErrorCode}`] ?? texts.itFailed} <span className="mono faint">{code}</span>
           </p>
         )}
       </PaneTitle>

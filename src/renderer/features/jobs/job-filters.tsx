@@ -14,7 +14,7 @@ import {
 } from './job-filter-query.ts'
 import type { JobFacets as Facets } from '../../../shared/contract/index.ts'
 import { SHOWN_STATUSES, UNKNOWN_STATUS } from '../../../shared/choices.ts'
-import { StatusIcon } from '../../ui/status.tsx'
+import { STATUS_LOOK, StatusIcon } from '../../ui/status.tsx'
 import facetsClasses from '../../ui/table/facets.module.css'
 import { formatCount } from '../../ui/numbers.ts'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
@@ -129,6 +129,7 @@ export function JobFacets({ facets, search, nodeName, onChange }: JobFacetsProps
   const statusCounts = new Map(facets?.status.map(({ value, count }) => [value, count]))
   const statuses = SHOWN_STATUSES.map((status) => ({
     value: status,
+    label: STATUS_LOOK[status].word,
     icon: <StatusIcon status={status} size={13} />,
     count: facets === undefined ? null : (statusCounts.get(status) ?? 0)
     // The status `unknown` is listed only while a job has it or while it is selected.

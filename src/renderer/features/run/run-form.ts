@@ -9,6 +9,7 @@ import { durationText, formBy } from '../../ui/fields/texts.ts'
 import { localZone } from '../../ui/moment.ts'
 import type { WhenTexts } from './run-when-form.ts'
 import { texts as words } from '../../../shared/texts/ui/run.ts'
+import { textOfProblem } from '../../api/in-language.ts'
 
 /** Times are in the format of `<input type="datetime-local">`. */
 export interface RunTexts extends JobTexts {
@@ -138,9 +139,14 @@ const RepeatedRun = jobForm('schedule')
       rules: [{ kind: 'cron', expression }],
       jobs: [RunTemplate.parse(run)]
     })
-    const message = problemOfTiming(schedule)
-    if (message !== null)
-      context.issues.push({ code: 'custom', message, path: ['when', 'expression'], input: expression })
+    const problem = problemOfTiming(schedule)
+    if (problem !== null)
+      context.issues.push({
+        code: 'custom',
+        message: textOfProblem(problem),
+        path: ['when', 'expression'],
+        input: expression
+      })
     return { run, schedule }
   })
 

@@ -17,6 +17,7 @@ import { AFTER_MAX, type RunTexts } from './run-form.ts'
 import { MultiSelect, Select } from '../../ui/fields/select.tsx'
 import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 import { texts } from '../../../shared/texts/ui/run.ts'
+import { STATUS_LOOK } from '../../ui/status.tsx'
 
 interface RunMoreProps {
   fields: Fields<RunTexts>
@@ -116,7 +117,7 @@ function AfterField({ after, onChange }: { after: readonly Dependency[]; onChang
     const job = jobs.get(jobId)
     return job === undefined
       ? jobId
-      : texts.jobChoice(job.project, job.spider, job.status, formatAge(nowMs - job.queuedAtMs))
+      : texts.jobChoice(job.project, job.spider, STATUS_LOOK[job.status].word, formatAge(nowMs - job.queuedAtMs))
   }
   // Chosen jobs must be among the options, even before they are loaded.
   const choices = [...new Set([...after.map(({ jobId }) => jobId), ...jobs.keys()])]

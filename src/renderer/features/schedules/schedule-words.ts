@@ -2,6 +2,7 @@ import { describeTiming } from '../../../shared/calendar/index.ts'
 import type { Firing, OverlapPolicy, RunTemplate, Schedule, ScheduleTiming } from '../../../shared/contract/index.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import { texts } from '../../../shared/texts/ui/schedules.ts'
+import { texts as calendar } from '../../../shared/texts/ui/calendar.ts'
 
 export const OVERLAP_WORDS: Record<OverlapPolicy, { word: string; text: string }> = {
   skip: { word: texts.skip, text: texts.skipHint },
@@ -49,7 +50,7 @@ export function timingShort({ rules }: Pick<ScheduleTiming, 'rules'>): string {
 /** A timing in words, or its expression if it is invalid, because an invalid timing must not break the screen. */
 export function timingWords(timing: ScheduleTiming): string {
   try {
-    return describeTiming(timing)
+    return describeTiming(timing, calendar)
   } catch {
     return timingShort(timing)
   }

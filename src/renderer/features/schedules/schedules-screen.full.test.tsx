@@ -139,9 +139,9 @@ it('lists runs that did not happen with the reason, and links to their schedules
   await open('/schedules/missed')
   const grid = within(await screen.findByRole('grid', { name: 'Missed runs' }))
   expect(await grid.findByText('maps weekly')).toBeTruthy()
-  expect(grid.getByText(/The engine was off/)).toBeTruthy()
+  expect(grid.getByText(/Missed while Scrapdeck was not running/)).toBeTruthy()
   fireEvent.click(screen.getByRole('radio', { name: 'Skipped' }))
-  expect((await grid.findAllByText('The run of the time before was still going.')).length).toBeGreaterThan(0)
+  expect((await grid.findAllByText(/^The run of .* had not ended$/)).length).toBeGreaterThan(0)
 })
 
 it('shows the reason on a phone too', async () => {
@@ -150,7 +150,9 @@ it('shows the reason on a phone too', async () => {
   )
   await open('/schedules/missed')
   const grid = within(await screen.findByRole('grid', { name: 'Missed runs' }))
-  expect((await grid.findByText('maps weekly')).closest('[role=row]')?.textContent).toMatch(/The engine was off/)
+  expect((await grid.findByText('maps weekly')).closest('[role=row]')?.textContent).toMatch(
+    /Missed while Scrapdeck was not running/
+  )
 })
 
 it('explains schedules on first use', async () => {

@@ -9,4 +9,4 @@ const VIEWS = [
   { to: '/schedules/chains', word: texts.chains }
 ] as const
 
-export const SchedulesTabs = () => <ViewTabs of="schedules" views={VIEWS} />
+export const SchedulesTabs = () => <ViewTabs of={texts.viewsOfSchedules} views={VIEWS} />

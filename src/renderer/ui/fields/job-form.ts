@@ -6,6 +6,7 @@ import { RetryForm, retryTexts } from './retry.ts'
 import { parseTagExpression } from './tag-expression.ts'
 import { rowsForm, rowsOf, secretNamesOf, valuesOf } from './form-rows.ts'
 import { texts } from '../../../shared/texts/ui/shared.ts'
+import { textOfProblem } from '../../api/in-language.ts'
 
 const tagTerms = z.string().transform((text, context) => {
   const read = parseTagExpression(text)
@@ -62,7 +63,7 @@ export const jobTexts = (job: Partial<Job>): JobTexts => ({
 
 /** `place` determines the available placeholders. null: placeholders have no meaning. */
 export function jobForm(place: 'schedule' | 'chain' | null): z.ZodType<Job, JobTexts> {
-  const ofValue = place === null ? undefined : (value: string) => problemOfText(value, place)?.text ?? null
+  const ofValue = place === null ? undefined : (value: string) => textOfProblem(problemOfText(value, place))
   return z
     .object({
       project: z.string(texts.chooseProject),

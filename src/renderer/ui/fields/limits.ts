@@ -1,8 +1,10 @@
 import { z } from 'zod'
 import type { RunLimits } from '../../../shared/contract/index.ts'
 import { formatMegabytes, LOG_LIMITS, problemOfLimits } from '../../../shared/run-limits.ts'
+import { formatCount } from '../../../shared/numbers.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import { texts as words } from '../../../shared/texts/ui/shared.ts'
+import { textOfProblem } from '../../api/in-language.ts'
 
 export type LimitName = keyof RunLimits
 type LimitUnit = 'duration' | 'size' | 'count' | 'percent'
@@ -107,7 +109,7 @@ const LIMIT_MAX = 1_000_000_000
 /** `1 h 30 min`, `512 MB`, `1,024`: in the largest exact units. */
 export function formatLimit(name: LimitName, value: number): string {
   const { unit } = fieldOf(name)
-  if (unit === 'count') return new Intl.NumberFormat('en').format(value)
+  if (unit === 'count') return formatCount(value)
   if (unit === 'percent') return `${value} %`
   return unit === 'size' ? formatMegabytes(value) : formatDuration(value)
 }
@@ -122,7 +124,7 @@ export function parseLimit(name: LimitName, text: string): { value: number | nul
   if (read.value < 1) return { problem: words.limitTooSmall }
   if (read.value > LIMIT_MAX) return { problem: words.limitTooLarge }
   const problem = problemOfLimits({ [name]: read.value })
-  return problem === null ? read : { problem: problem.text }
+  return problem === null ? read : { problem: textOfProblem(problem) }
 }
 
 /** Parses `1 h 30 min` into seconds. 0 needs no unit. */

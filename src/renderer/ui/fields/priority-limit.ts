@@ -1,6 +1,6 @@
-import { PERMISSION_TEXTS } from '../../../shared/permissions.ts'
 import { useMay } from '../../api/use-me.ts'
 import { texts } from '../../../shared/texts/ui/shared.ts'
+import { texts as permissions } from '../../../shared/texts/ui/permissions.ts'
 
 export interface PriorityLimit {
   /** The highest priority that the user may give. Absent: any. */
@@ -18,6 +18,6 @@ export function usePriorityLimit(needed: 'queue.order' | 'projects.change', kept
   const { may, why } = useMay(needed, 'everywhere')
   if (may) return {}
   const max = Math.max(0, kept)
-  const reason = texts.priorityNeedsPermission(max, PERMISSION_TEXTS[needed].label)
+  const reason = texts.priorityNeedsPermission(max, permissions[`label.${needed}`])
   return { max, reason, ...(why !== null && { title: why }) }
 }

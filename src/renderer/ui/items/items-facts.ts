@@ -1,5 +1,5 @@
 import type { ItemsFacts, AttemptNumber, JobId } from '../../../shared/contract/index.ts'
-import { formatBytes, plural } from '../numbers.ts'
+import { formatBytes } from '../numbers.ts'
 import { texts } from '../../../shared/texts/ui/shared.ts'
 
 const FORMATS = { jsonl: texts.jsonLines, json: 'JSON', csv: 'CSV' }
@@ -8,7 +8,7 @@ const FORMATS = { jsonl: texts.jsonLines, json: 'JSON', csv: 'CSV' }
 export function describeFacts(facts: ItemsFacts): string {
   const { items, unreadable, sizeBytes, format, endsInside, mayGrow } = facts
   const parts = [
-    items !== null && plural(items, 'item'),
+    items !== null && texts.itemCount(items),
     texts.sizeOfFormat(formatBytes(sizeBytes), FORMATS[format]),
     unreadable !== null && unreadable > 0 && texts.unreadableLines(unreadable),
     endsInside && !mayGrow && texts.lastItemIncomplete,

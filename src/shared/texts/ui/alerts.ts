@@ -19,6 +19,7 @@ const compared = (more: number) =>
   more === 0 ? 'same as' : `${formatCount(Math.abs(more))} ${more > 0 ? 'more' : 'fewer'} than`
 
 export const texts = area('alerts', {
+  viewsOfAlerts: 'Views of alerts',
   ended: 'ended',
   endedAs: (severity: string) => `It was ${severity}`,
   severity: 'Severity',

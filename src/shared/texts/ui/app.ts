@@ -4,6 +4,7 @@ import { area } from './area.ts'
 import { rich } from './rich.ts'
 
 export const texts = area('app', {
+  fileUpload: 'file upload',
   openNotice: 'Open',
   noAlertsToAcknowledge: 'Alerts: none to acknowledge',
   alertsToAcknowledge: (count: string, worst: string) => `Alerts: ${count} to acknowledge, highest severity: ${worst}`,

@@ -3,6 +3,8 @@ import path from 'node:path'
 import { renderToStaticMarkup } from 'react-dom/server'
 import { createElement } from 'react'
 import { expect, test, vi } from 'vitest'
+import { en } from '../en.ts'
+import { errorTexts } from '../error-texts.ts'
 import { rich } from './rich.ts'
 
 const ROOT = path.join(import.meta.dirname, '../../../..')
@@ -12,11 +14,13 @@ const AREAS = fs.readdirSync(import.meta.dirname).filter((file) => !/^(?:area|ri
 test('an area has the texts of the chosen language, and English ones for the rest', async () => {
   vi.resetModules()
   const { area, setLanguage } = await import('./area.ts')
-  setLanguage({ common: { undo: 'Rückgängig', tags: 'Tags' }, jobs: { cancel: 'Abbrechen', tags: 'Schlagwörter' } })
+  const areas = { common: { undo: 'Rückgängig', tags: 'Tags' }, jobs: { cancel: 'Abbrechen', tags: 'Schlagwörter' } }
+  const german = { locale: 'de', areas, messages: { ...en, ...errorTexts } }
+  setLanguage(german)
   const texts = area('jobs', { hold: 'Hold', selected: (count: number) => `${count} selected` })
   expect([texts.cancel, texts.undo, texts.tags]).toEqual(['Abbrechen', 'Rückgängig', 'Schlagwörter'])
   expect([texts.hold, texts.selected(3), texts.close]).toEqual(['Hold', '3 selected', 'Close'])
-  expect(() => setLanguage({}), 'too late').toThrow('before a module with texts is loaded')
+  expect(() => setLanguage(german), 'too late').toThrow('before a module with texts is loaded')
 })
 
 test('a sentence with elements keeps their order', () => {

@@ -96,7 +96,6 @@ export const texts = area('nodes', {
   sourceDns: (record: string, hostname: string) => `${record} records of ${hostname}`,
   sourceList: 'a list of addresses',
   discoverySources: 'Discovery sources',
-  nodeCount: (count: number) => plural(count, 'node'),
   projectCount: (count: number) => plural(count, 'project'),
   environmentCount: (count: number) => plural(count, 'environment'),
   sourceCount: (count: number) => plural(count, 'source'),

@@ -2,6 +2,7 @@ import type { ReactNode } from 'react'
 import { formatCount, plural } from '../../numbers.ts'
 import { area } from './area.ts'
 import { rich } from './rich.ts'
+import { tagWords } from '../../tag-terms.ts'
 
 /** null if the schedule has only one rule. */
 type RuleNumber = number | null
@@ -9,6 +10,8 @@ type RuleNumber = number | null
 const ofRule = (label: string, rule: RuleNumber): string => (rule === null ? label : `${label} of rule ${rule}`)
 
 export const texts = area('schedules', {
+  ...tagWords,
+  viewsOfSchedules: 'Views of schedules',
   calendar: 'Calendar',
   previousWeek: 'Previous week',
   nextWeek: 'Next week',

@@ -5,7 +5,6 @@ import { rich } from './rich.ts'
 
 export const texts = area('storage', {
   logCount: (count: number) => plural(count, 'log'),
-  itemCount: (count: number) => plural(count, 'item'),
   eggCount: (count: number) => plural(count, 'egg'),
   protectedByOperator: 'kept by an operator',
   protectedNewest: 'newest of its spider and outcome',

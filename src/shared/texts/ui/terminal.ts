@@ -2,6 +2,7 @@ import { formatCount, plural } from '../../numbers.ts'
 import { area } from './area.ts'
 
 export const texts = area('terminal', {
+  terminalInput: 'Terminal input',
   levelsShown: 'Levels shown',
   hideLevel: (level: string) => `Hide ${level} (Shift-click: show only ${level})`,
   showLevel: (level: string) => `Show ${level} (Shift-click: show only ${level})`,

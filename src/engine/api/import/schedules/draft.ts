@@ -37,7 +37,7 @@ export function finish(origin: string, draft: Draft, notes: string[]): Imported 
   }
   const schedule = form.data.schedules![0]!
   const problem = problemOfTiming(settingsFromFile(schedule, (name) => name as NodeId))
-  return problem === null ? { origin, schedule, notes } : refused(origin, problem, notes)
+  return problem === null ? { origin, schedule, notes } : refused(origin, problem.text, notes)
 }
 
 export function refused(origin: string, why: string, notes: string[] = []): Imported {

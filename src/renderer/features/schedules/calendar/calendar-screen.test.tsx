@@ -67,7 +67,7 @@ it('shows missed runs', async () => {
   expect(within(hour).getByRole('img', { name: 'missed' })).toBeTruthy()
   fireEvent.click(hour)
   const pane = await screen.findByRole('complementary', { name: 'Runs in this hour' })
-  expect(pane.textContent).toContain('The engine was off')
+  expect(pane.textContent).toContain('Missed while Scrapdeck was not running')
 })
 
 it('explains the calendar before there is a schedule', async () => {

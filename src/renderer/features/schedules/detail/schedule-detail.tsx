@@ -255,7 +255,7 @@ function What({ schedule }: { schedule: Schedule }) {
               {nodeId !== null
                 ? texts.onNode(nodeName(nodeId))
                 : tags.length > 0
-                  ? texts.onNodes(describeTags(tags))
+                  ? texts.onNodes(describeTags(tags, texts))
                   : texts.onAnyNode}
               {priority !== 0 && texts.priorityFact(priority)}
             </div>

@@ -9,6 +9,8 @@ import { describeRule, problemOfCron } from '../../../../shared/calendar/index.t
 import { BuilderFields } from './builder-fields.tsx'
 import { readWords } from './read-words.ts'
 import { texts } from '../../../../shared/texts/ui/schedules.ts'
+import { texts as calendar } from '../../../../shared/texts/ui/calendar.ts'
+import { textOfProblem } from '../../../api/in-language.ts'
 
 const RULES_MAX = 20
 
@@ -105,7 +107,7 @@ function CronEditor({ expression, zone, ruleNumber, onChange }: CronEditorProps)
   // Words stay as typed while the field has the focus. Afterwards, the calendar's description replaces them.
   const [draft, setDraft] = useState<string | null>(null)
   const problem = problemOfCron(expression)
-  const said = problem === null ? describeRule({ kind: 'cron', expression }, zone) : ''
+  const said = problem === null ? describeRule({ kind: 'cron', expression }, zone, calendar) : ''
   const read = draft === null ? null : readWords(draft)
   const misunderstood = read !== null && 'problem' in read ? read.problem : null
   const problemOfWords = draft !== null && draft.trim() !== '' ? misunderstood : null
@@ -119,7 +121,7 @@ function CronEditor({ expression, zone, ruleNumber, onChange }: CronEditorProps)
           setDraft(null)
           onChange(event.currentTarget.value)
         }}
-        error={problem}
+        error={textOfProblem(problem)}
         classNames={{ input: classes.expression }}
         rightSection={<span className={`${classes.zone} faint small`}>{zone}</span>}
         rightSectionWidth="auto"

@@ -15,6 +15,7 @@ import { type FormRow, rowsForm, rowsOf } from '../../../ui/fields/form-rows.ts'
 import { localZone } from '../../../ui/moment.ts'
 import { fromLocalInput, toLocalInput } from '../zoned-time.ts'
 import { texts as words } from '../../../../shared/texts/ui/schedules.ts'
+import { textOfProblem } from '../../../api/in-language.ts'
 
 /** A rule while the user edits it, named as in the contract. Times of day are in the schedule's zone. */
 export interface RuleTexts {
@@ -159,8 +160,8 @@ const cronText = z
   .string()
   .trim()
   .check(({ value, issues }) => {
-    const message = problemOfCron(value)
-    if (message !== null) issues.push({ code: 'custom', message, input: value })
+    const problem = problemOfCron(value)
+    if (problem !== null) issues.push({ code: 'custom', message: textOfProblem(problem), input: value })
   })
 
 export const TimingForm = z
@@ -182,8 +183,8 @@ export const TimingForm = z
       .string()
       .transform(linesOf)
       .check(({ value, issues }) => {
-        const wrong = value.map(problemOfCron).find((problem) => problem !== null)
-        if (wrong !== undefined) issues.push({ code: 'custom', message: wrong as string, input: value })
+        const wrong = value.flatMap((one) => problemOfCron(one) ?? [])[0]
+        if (wrong !== undefined) issues.push({ code: 'custom', message: textOfProblem(wrong), input: value })
       }),
     gap: ScheduleTiming.shape.gap.unwrap(),
     doubled: ScheduleTiming.shape.doubled.unwrap(),
@@ -201,8 +202,9 @@ export const TimingForm = z
       startMs: form.startMs === '' ? null : at(form.startMs),
       endMs: form.endMs === '' ? null : at(form.endMs)
     }
-    const message = problemOfTiming(timing)
-    if (message !== null) {
+    const problem = problemOfTiming(timing)
+    if (problem !== null) {
+      const message = textOfProblem(problem)
       const { startMs, endMs } = timing
       const path = startMs !== null && endMs !== null && startMs > endMs ? 'endMs' : 'rules'
       context.issues.push({ code: 'custom', message, path: [path], input: form })
@@ -224,7 +226,7 @@ export const argSetsText = (place: 'schedule' | 'chain') =>
         }
         set[name] = quoted === undefined ? (plain ?? '') : quoted.replace(/\\(.)/g, '$1')
         const problem = problemOfText(set[name], place)
-        if (problem !== null) refuse(index + 1, problem.text)
+        if (problem !== null) refuse(index + 1, textOfProblem(problem))
       }
       return set
     })
@@ -244,7 +246,7 @@ const valuesOfRow = (text: string): string[] => [
   )
 ]
 
-const MatrixForm = rowsForm('args', (value) => problemOfText(value)?.text ?? null)
+const MatrixForm = rowsForm('args', (value) => textOfProblem(problemOfText(value)))
   .check(({ value: rows, issues }) => {
     for (const [index, { name, value }] of rows.entries())
       if (name.trim() !== '' && valuesOfRow(value).length === 0)

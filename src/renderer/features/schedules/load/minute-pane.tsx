@@ -14,6 +14,7 @@ import { jobsOf } from '../schedule-words.ts'
 import { firesIn, type LoadMinute } from './spread.ts'
 import { SpreadDialog } from './spread-dialog.tsx'
 import { texts } from '../../../../shared/texts/ui/schedules.ts'
+import { texts as calendar } from '../../../../shared/texts/ui/calendar.ts'
 
 /** The maximum number of schedules to load individually if they are not in the list. */
 const READ_MAX = 200
@@ -88,7 +89,9 @@ export function MinutePane({ atMs, load, schedules, version, onClose }: MinutePa
                     </Link>
                     <span className="fixed push dim">{texts.jobCount(jobsOf(schedule.jobs))}</span>
                   </p>
-                  <p className="dim">{schedule.rules.map((rule) => describeRule(rule, schedule.zone)).join('; ')}</p>
+                  <p className="dim">
+                    {schedule.rules.map((rule) => describeRule(rule, schedule.zone, calendar)).join('; ')}
+                  </p>
                 </li>
               ))}
             </Flex>

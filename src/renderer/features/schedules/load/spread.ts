@@ -4,6 +4,7 @@ import { occurrencesToShow, problemOfTiming } from '../../../../shared/calendar/
 import { type Schedule, type ScheduleRule, ScheduleSettings } from '../../../../shared/contract/index.ts'
 import { jobsOf } from '../schedule-words.ts'
 import { texts } from '../../../../shared/texts/ui/schedules.ts'
+import { textOfProblem } from '../../../api/in-language.ts'
 
 const MINUTE_MS = 60_000
 const OFTEN_WITHIN_MS = 12 * 3_600_000
@@ -65,7 +66,7 @@ export function shiftSchedule(
   }
   const settings = ScheduleSettings.parse({ ...schedule, rules })
   const problem = problemOfTiming(settings)
-  return problem === null ? { settings } : { why: texts.cannotBeMoved(problem) }
+  return problem === null ? { settings } : { why: texts.cannotBeMoved(textOfProblem(problem)) }
 }
 
 /**
