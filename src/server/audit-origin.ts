@@ -73,8 +73,8 @@ export const recordVouching = <T>(
   )
 
 /**
- * Whether the request comes from the UI. Browsers send an Origin header with every write. The desktop app sends its
- * own header to a remote engine.
+ * Whether the request comes from the UI. Browsers send an Origin header with every write request. The desktop app sends
+ * its own header to a remote engine.
  */
 export const isFromApp = ({ caller, headers }: FastifyRequest): boolean =>
   caller?.kind === 'session' || headers.origin !== undefined || headers[APP_HEADER] !== undefined

@@ -28,7 +28,7 @@ export interface ListenOptions extends Omit<AppOptions, 'engine' | 'port' | 'clo
   clock?: Clock
 }
 
-/** How long a stop waits for open requests. It then cuts them off, so that it always ends. */
+/** How long a stop waits for open requests before it cuts them off. */
 const STOP_LIMIT_MS = 5_000
 
 /**

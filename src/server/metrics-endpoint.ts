@@ -8,7 +8,7 @@ const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 /** The content type of streams. These last for hours by design, so their duration is not a response time. */
 const STREAM = /^text\/event-stream/
 
-/** Counts requests by route, not by path, because there are as many paths as jobs. */
+/** Counts requests by route, not by path, because every job has its own paths. */
 export function countRequests(fastify: FastifyInstance, prefix: string): Registry {
   const registry = new Registry()
   const labelNames = ['method', 'route', 'status'] as const

@@ -197,7 +197,7 @@ export class Authenticator {
   /**
    * Checks a request with a session and Basic credentials of another user. Valid credentials take precedence, because a
    * page on another port may have set the cookie. Invalid credentials are assumed to be for a proxy in front of
-   * Scrapdeck. This is remembered for a minute.
+   * Scrapdeck. This assumption is remembered for a minute.
    */
   async #checkOther(caller: Caller, request: FastifyRequest): Promise<Caller> {
     const key = hashToken(`${caller.id} ${request.headers.authorization}`)

@@ -5,7 +5,7 @@ export const FleetFileChange = z.object({
   noun: z.enum(['node', 'discovery', 'project', 'limits', 'schedule', 'chain', 'webhook', 'alert', 'retention']),
   name: z.string(),
   act: z.enum(['add', 'change', 'remove']),
-  /** Fields that differ, with both values as YAML. Secrets are never shown. */
+  /** The fields that change, with both values as YAML. Secrets are never shown. */
   fields: z.array(z.object({ name: z.string(), from: z.string().nullable(), to: z.string().nullable() })),
   /** Remarks that are not errors, such as a project that is not deployed yet. */
   notes: z.array(z.string()).optional()

@@ -67,7 +67,7 @@ export const NodeTunnel = z.object({
   host: z.string(),
   state: z.enum(['connecting', 'up', 'down']),
   sinceMs: z.number(),
-  /** Why the tunnel is not connected, or was not before this attempt; null: this is the first attempt. */
+  /** Why the tunnel is not connected, or why the previous attempt failed; null: this is the first attempt. */
   problem: z.string().nullable(),
   problemCode: z.string().optional(),
   problemParams: z.record(z.string(), z.unknown()).optional(),
