@@ -276,7 +276,7 @@ function nullIfDeleted(error: NodeJS.ErrnoException): null {
   throw error
 }
 
-/** Yields exactly `sizeBytes`, which the archive has already recorded: cuts off or pads a file that has changed. */
+/** Yields exactly `sizeBytes`, which the archive has already recorded. Cuts off or pads a file that has changed. */
 async function* exactly(file: FileHandle | null, sizeBytes: number): AsyncGenerator<Uint8Array> {
   let left = sizeBytes
   if (file !== null && sizeBytes > 0)

@@ -154,7 +154,7 @@ export class Retention {
     return true
   }
 
-  /** `totalBytes` is from the last call of `usage`. */
+  /** `totalBytes` is from the last call to `usage`. */
   state(): StorageState {
     const { revision, policy } = this.#policy
     return {
@@ -363,7 +363,7 @@ export class Retention {
         this.#run.eggs += 1
         this.#run.freedBytes += sizeBytes
       } catch (error) {
-        // A job needs the version, or its node does not respond. A later run tries again.
+        // A later run tries again. A job can need the version, or a node can be unreachable.
         this.#parts.logger.info({ project, version, error: String(error) }, 'an old version was not deleted')
       }
     }

@@ -4,9 +4,7 @@ import { Heap } from '../../runtime/heap.ts'
 
 export const LIMIT_WINDOW_MS = 3_600_000
 
-/**
- * Returns the number of messages in the last hour at which no more may be sent (README.md, rule 9). null: unlimited.
- */
+/** Returns the maximum number of messages per hour (README.md, rule 9). null: unlimited. */
 export function mostBefore(perHour: number | null, isCritical: boolean, kind: 'news' | 'repeat'): number | null {
   if (perHour === null) return null
   const most = isCritical ? 2 * perHour : perHour

@@ -46,7 +46,7 @@ export class Notifier {
   readonly #parts: NotifierParts
   readonly #groups = new Map<string, LiveGroup>()
   readonly #touched = new Set<LiveGroup>()
-  /** These three heaps can contain outdated times. A time counts only if it matches the field of its group. */
+  /** These three heaps can contain outdated times. A time counts only if its group still has the same time. */
   readonly #looks = earliest()
   readonly #limitedLooks = earliest()
   readonly #repeats = earliest()
@@ -99,7 +99,7 @@ export class Notifier {
     for (const group of this.#groups.values()) this.#touched.add(group)
   }
 
-  /** Plans when to evaluate changed groups. Call this once for all events of the same time, or of one call. */
+  /** Plans when to evaluate changed groups. Call this once for all events that happen together or in one call. */
   plan(atMs: number): void {
     for (const group of this.#touched) if (this.#isCurrent(group)) this.#plan(group, atMs)
     this.#touched.clear()

@@ -7,7 +7,7 @@ export interface Signal {
   key: string
   /** A number in the watch's unit. For a yes-or-no watch, 1 or 0. */
   value: number
-  /** When the value started to hold. For a figure, when it was measured. */
+  /** When the value started to apply. For a figure, when it was measured. */
   sinceMs: number
   /** An encoded message (shared/texts). Both `subject` and `text` are stored in this form. */
   subject: string

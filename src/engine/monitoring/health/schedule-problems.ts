@@ -67,7 +67,7 @@ async function readFirings(store: FiringReader, state: 'missed' | 'failed', afte
   return firings
 }
 
-/** Returns the problems for the overview: the first ones of each kind, and how long ago they happened. */
+/** Returns the problems for the overview: the first problems of each kind, and how long ago they happened. */
 export function scheduleProblems({ stopped, missed, refused, chains }: ScheduleTroubles, nowMs: number): Problem[] {
   const shown = {
     stopped: stopped.slice(0, SHOWN_MAX),

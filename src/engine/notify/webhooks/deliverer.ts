@@ -50,7 +50,7 @@ interface Pace {
  * queued behind it lose none of their attempts.
  */
 export class Deliverer {
-  /** `changed`: what the list of webhooks shows has changed. `tried`: a delivery was attempted, with this result. */
+  /** `changed`: a webhook, as the list shows it, has changed. `tried`: a delivery was attempted, with this result. */
   readonly events = new EventEmitter<{ changed: []; tried: [Tried] }>()
   readonly #parts: DelivererParts
   readonly #paces = new Map<string, Pace>()

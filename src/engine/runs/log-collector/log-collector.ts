@@ -58,7 +58,7 @@ interface Followed {
   live: LiveFigures | null
   /** Monotonic time when pages or items last grew, or when the run started. */
   progressedAtMs: number
-  /** When the last read that reached the end of the log started (monotonic). Null: no read has reached it. */
+  /** The monotonic start time of the last read that reached the end of the log. Null: no such read. */
   readAtMs: number | null
   /** The monotonic time after which the log is known to have grown. Null: no growth observed yet. */
   writtenSinceMs: number | null

@@ -182,7 +182,7 @@ function takeErrors({ parser, errors }: LogReading, { startedAtMs, nowMs }: Time
   if (!errors.hasChanged) return []
   const figures = parser.figures()
   const aheadMs = timesAheadMs(figures, startedAtMs)
-  // A log can contain any time. A time in the future would keep its error group at the top forever.
+  // A log can contain any time. A time in the future would keep the error group at the top forever.
   const seenMs = (atMs: number | null) =>
     Math.min(nowMs, Math.max(startedAtMs ?? 0, (atMs ?? figures.lastAtMs ?? nowMs + aheadMs) - aheadMs))
   return errors.takeChanged().map(({ fingerprint, firstAtMs, lastAtMs, count, line, offset, message }) => ({

@@ -21,7 +21,7 @@ export interface ClosingStats extends ClosingCounts {
   killingLine: string | null
 }
 
-/** How much of a log's end is read. It fits the closing stats, even if a project adds hundreds of stats. */
+/** How much of a log's end is read: enough for the closing stats, even if a project adds hundreds. */
 export const CLOSING_TAIL_BYTES = 131_072
 
 export const STATS_HEADING = 'Dumping Scrapy stats:'
@@ -90,8 +90,8 @@ function readStats(text: string): ScrapyStats | null {
 }
 
 /**
- * Unescapes a JSON string from `start` to its end: the dict, with its heading added. Empty if the string is not
- * terminated.
+ * Unescapes the JSON string at `start`, which is the dict, and adds the heading. Returns an empty string if the string
+ * is not terminated.
  */
 function unescapeJson(text: string, start: number): string {
   let end = start

@@ -15,7 +15,7 @@ export interface LoggedError {
   logger: string
   /** Without the traceback. Can have several lines. */
   message: string
-  /** In text order. With `During handling of …`, the exception that was raised last is last. */
+  /** In text order. If the log says `During handling of …`, the exception raised last is last. */
   exceptions: LoggedException[]
 }
 
@@ -70,7 +70,9 @@ const CHAINED = [
 ]
 const GROUP_HEADING = `Exception Group ${TRACEBACK_HEADING}`
 
-/** Reads the next line of the record. The first one is its message. Only the first MAX_ERROR_LINE characters matter. */
+/**
+ * Reads the next line of the record. The first line is its message. Only the first MAX_ERROR_LINE characters matter.
+ */
 export function readErrorLine(draft: ErrorDraft, whole: string): void {
   const { line, depth, isBorder } = draft.inGroup ? withoutMargin(whole) : { line: whole, depth: 0, isBorder: false }
   if (isBorder) {
@@ -178,7 +180,7 @@ function addException({ error }: ErrorDraft, depth: number): void {
   pushException(error, { type: '', value: '', frames: [], depth })
 }
 
-/** Keeps the first and the last exceptions of a chain, and the first ones of a group. */
+/** Keeps the first and the last exceptions of a chain, and the first exceptions of a group. */
 function pushException(error: LoggedError, exception: LoggedException): void {
   error.exceptions.push(exception)
   if (error.exceptions.length > MAX_EXCEPTIONS) error.exceptions.splice(exception.depth === 0 ? 1 : -2, 1)

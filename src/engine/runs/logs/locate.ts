@@ -6,7 +6,7 @@ import { countNewlines } from './scan/count-newlines.ts'
 
 const NEWLINE = 0x0a
 const STEP_BYTES = 65_536
-/** The maximum number of steps in search of the next record, which can follow a traceback or an item. */
+/** The maximum number of steps to the next record, which can follow a traceback or an item. */
 const MAX_STEPS = 64
 
 /** Parses `14:05`, `14:05:10` or `2026-11-02 14:05`, in the time zone of the log. Null: invalid. */

@@ -40,7 +40,7 @@ const LISTED = 500
 const MAX_TASK_BYTES = 64 * FRAME_RAW_BYTES
 const PAUSE_MS = 20
 const PAGED = 2_000
-/** If a segment has fewer used blocks than this, moving its logs pays off. */
+/** If a segment has fewer used blocks than this, moving its logs is worthwhile. */
 const SPARSE_BLOCKS = SEGMENT_BLOCKS / 4
 
 interface OpenMember extends LogKey {

@@ -96,7 +96,7 @@ export async function readErrors(
   return { rows: rows.filter((group) => bornMs(group) >= sinceMs), isComplete }
 }
 
-/** Resolves to the end times of the successful runs since `sinceMs` and of the last one before that, ascending. */
+/** Resolves to the end times, ascending, of the successful runs since `sinceMs` and of the last success before that. */
 export async function readSuccesses(
   store: FindingStore,
   { project, spider }: Pick<AlertScope, 'project' | 'spider'>,

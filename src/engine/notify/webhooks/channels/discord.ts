@@ -35,7 +35,8 @@ const TEXT_MAX = 300
  */
 const UNKNOWN_WEBHOOK = 10_015
 /**
- * The result for an unknown webhook. It starts with 410, so the overview says that the receiver turned the channel off.
+ * The result for an unknown webhook. It starts with 410, so the overview reports that the receiver turned off the
+ * channel.
  */
 const GONE = '410: Discord does not know this webhook any more'
 

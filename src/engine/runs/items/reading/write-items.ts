@@ -114,7 +114,7 @@ async function allFields(
 }
 
 /**
- * Does not escape values for spreadsheets, which can run a value that starts with `=`. docs/items.md warns about it.
+ * Does not escape values for spreadsheets, which can run a value that starts with `=`. docs/items.md warns about this.
  */
 function csvLine(item: Item, columns: readonly string[]): string {
   const cells = columns.map((name) => quoteCell(textOf(Object.hasOwn(item, name) ? item[name] : null) ?? ''))

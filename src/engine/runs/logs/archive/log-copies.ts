@@ -24,7 +24,7 @@ interface Copy {
   spool: SpoolPort
   /** Serializes requests, so that nothing is copied twice. */
   mutex: Mutex
-  /** Whether the copy was removed. A new copy may have started, so nothing more must be copied into this one. */
+  /** Whether the copy was removed. A new copy may have started, so nothing more must be copied into this copy. */
   isGone: boolean
 }
 
@@ -163,7 +163,7 @@ async function advance(
     if (piece === null) {
       throw new ScrapdeckError('LOG_NOT_FOUND', sentence('runs.log_deleted_before_copy', { jobId }))
     }
-    // Either the node was set up anew and a different log has this name now, or a power failure truncated the log.
+    // Either the node was set up again and a different log has this name now, or a power failure truncated the log.
     if (piece.sizeBytes < spool.sizeBytes) {
       if (await isBeginning(spool, piece.sizeBytes, (range) => read(range, signal)))
         return { copiedBytes: spool.sizeBytes, sizeBytes: spool.sizeBytes }

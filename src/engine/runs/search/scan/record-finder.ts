@@ -28,7 +28,7 @@ interface FoundHead {
 }
 
 const NEWLINE = 0x0a
-/** A line that is further away from the last head belongs to no record. */
+/** A line that is further from the last head belongs to no record. */
 const MAX_DISTANCE_BYTES = 131_072
 const LEARNED_BYTES = 65_536
 const MAX_HEAD_BYTES = 1_024
