@@ -70,7 +70,7 @@ export function refineByStart(
   return before.zoneMinutes === zoneMinutes ? before : { ...before, zoneMinutes }
 }
 
-/** Converts a time that the node wrote to our clock. null: not a time, or the node's clock is unknown. */
+/** Converts the node's time to our clock. null: not a time, or the node's clock is unknown. */
 export function trueTime(nodeText: string | null, estimate: ClockEstimate): number | null {
   const localMs = parseLocalTime(nodeText)
   if (localMs === null || estimate.offset === null || estimate.zoneMinutes === null) return null

@@ -17,7 +17,7 @@ import { WEIGHT_AT_ONCE, weightOf } from './template.ts'
 
 export interface ChainFacts {
   chain: string
-  /** The job that ended, and Scrapy's closing stats of its last run. */
+  /** The job that ended, and Scrapy's closing stats of the job's last run. */
   job: StoredJob
   stats: NonNullable<Attempt['stats']>
   nowMs: number

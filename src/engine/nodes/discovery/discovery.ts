@@ -269,7 +269,7 @@ export class Discovery {
       logger.info({ nodes: plan.add.length }, 'discovery added nodes')
     }
     if (plan.vanish.length === 0 && plan.comeBack.length === 0) return
-    // Recorded before and after the change, so that the next engine can finish it after a crash.
+    // Recorded before and after the change, so that the next engine can finish the change after a crash.
     await this.#markVanished(
       plan.vanish.map(({ nodeId, cordon }) => {
         const sinceMs = this.#vanished.get(nodeId)?.sinceMs ?? clock.nowMs()
