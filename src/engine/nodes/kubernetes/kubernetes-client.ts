@@ -460,7 +460,7 @@ export class KubernetesClient implements NodeClient {
 
   async #deleteRun({ jobName, hasJob, pods, hasSecret }: ClusterRun): Promise<void> {
     const { signal } = this.#closing
-    // Deletes the Job first. Otherwise it would replace a pod that has lost its finalizer.
+    // Deletes the Job first. Otherwise the Job would replace a pod that has lost its finalizer.
     if (hasJob) await this.#delete(`${this.#jobs}/${jobName}`, { propagationPolicy: 'Background' }, signal)
     for (const pod of pods) {
       await this.#delete(`${this.#core}pods/${pod.name}`, {}, signal)

@@ -530,7 +530,7 @@ export class PullingNode implements NodeClient {
     session.heardAtMs = this.#options.clock.monotonicMs()
   }
 
-  /** Rejects requests that wait for responses of the ended session. Offers remain for the next session. */
+  /** Rejects requests that wait for responses from the ended session. Offers remain for the next session. */
   #leave(error: NodeError): void {
     this.#session?.held?.answer([])
     const waiting = [...this.#answers.values(), ...this.#listings]

@@ -297,7 +297,7 @@ export class WarmPool {
     }
     this.#parents.add(parent)
     process_.unref()
-    // When the parent dies, our end of the pipe breaks. 'exit' reports that.
+    // When the parent dies, our end of the pipe breaks. The 'exit' event reports the death.
     process_.stdin.on('error', () => {})
     ;(process_.stdin as Writable & { unref?: () => void }).unref?.()
     process_.once('error', (error) => this.#recordEnd(parent, error.message))
