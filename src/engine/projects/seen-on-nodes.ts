@@ -201,7 +201,7 @@ export class SeenOnNodes {
       .filter((stored) => isWanted(stored) && this.#deploymentOn(nodeId, stored) !== undefined)
   }
 
-  /** Whether the node already had our current egg at this time, so that its response is about that egg. */
+  /** Whether the node already had our current egg at this time, so that the node's response is about that egg. */
   #hadEgg(nodeId: NodeId, stored: StoredVersion, atMs: number): boolean {
     const deployment = this.#deploymentOn(nodeId, stored)
     return deployment?.state === 'present' && deployment.sha256 === stored.sha256 && deployment.changedAtMs < atMs

@@ -52,7 +52,7 @@ const FIRINGS_A_PAGE = 1_000
  *                └── cancel ──▶ cancelled: running jobs continue unless they are cancelled too
  *
  * Only the request is stored. The firing rows show which times are done, so a backfill continues after a crash. The
- * store's unique index prevents it from repeating times fired by the clock or an earlier backfill.
+ * store's unique index prevents a backfill from repeating times that the clock or an earlier backfill fired.
  */
 export class Backfills {
   readonly #parts: BackfillsParts

@@ -79,7 +79,7 @@ export function judgeMoments(
   }
 }
 
-/** Times of a paused schedule are never caught up. */
+/** A paused schedule never catches up on missed times. */
 export function pausedFates(moments: readonly Moment[]): Fate[] {
   return joinAlike(
     moments.map(({ nominalMs, isLeftOut }): Fate => {

@@ -31,7 +31,7 @@ export function needsPrevious(templates: readonly RunTemplate[]): boolean {
   return templates.some((template) => JSON.stringify(template).includes('{previous'))
 }
 
-/** The size of a firing in bytes. A job counts as at least an equal share of the limit. */
+/** The size of a firing in bytes. Each job counts for at least an equal share of the limit. */
 export function weightOf({ jobs, bytes }: { jobs: number; bytes: number }): number {
   return bytes + (jobs * MAX_ORDER_BYTES) / JOBS_A_FIRING_MAX
 }
