@@ -128,7 +128,7 @@ export class Access {
     return this.#directory.token(id)?.name ?? null
   }
 
-  /** Whether the text has the form of a token, even of an invalid one. Passwords never have this form. */
+  /** Whether the text has the form of a token, valid or not. Passwords never have this form. */
   looksLikeToken(text: string): boolean {
     return looksLikeToken(text)
   }

@@ -24,8 +24,8 @@ interface Parsed {
 }
 
 /**
- * Computes password hashes, at most two in parallel. If this runtime does not support the kind of a hash (argon2id in
- * Electron), the hash never matches.
+ * Computes password hashes, at most two in parallel. A hash whose algorithm this runtime does not support (argon2id in
+ * Electron) never matches.
  */
 export class Passwords {
   #running = 0

@@ -161,7 +161,7 @@ export function isTokenText(text: string): boolean {
   return match !== null && checksum(match[1]!) === match[2]
 }
 
-/** A token has enough random bits that a fast hash is as safe as a slow one. */
+/** A token has so many random bits that a fast hash is as safe as a slow one. */
 export const hashTokenText = (text: string): string => hash('sha256', text)
 
 const endingOf = (text: string): string => text.slice(-8)

@@ -5,7 +5,7 @@ import { connectListeners } from './listeners.ts'
 import { openWings, type Wings } from './open-wings.ts'
 import { STARTS } from './starts.ts'
 
-/** `storeThread`: the running thread of the store. null: the store has no thread. */
+/** `storeThread`: the store's running thread. null: the store has no thread. */
 export async function openEngine(options: EngineOptions, storeThread: Worker | null): Promise<Engine> {
   const opened = new AsyncDisposableStack()
   // Ends the thread if the start fails early. Otherwise, closing the store ends it.

@@ -19,7 +19,7 @@ const NOUNS = Object.entries({
   to: 'engine',
   path: 'path'
 })
-/** What the inputs `id` and `name` identify, per group of operations or single operation. */
+/** What the inputs `id` and `name` identify, per operation group or per single operation. */
 const NOUN_OF_GROUP: Readonly<Record<string, string>> = {
   jobs: 'job',
   nodes: 'node',

@@ -105,7 +105,7 @@ function findExternal(node: FleetNode, run: RunOnNode): { list: 'pending' | 'run
   return null
 }
 
-/** An adopted job's names become paths of logs and items, here and on the node. */
+/** An adopted job's names become parts of log and item paths, here and on the node. */
 function refuseUnusable({ project, spider, jobid }: SeenJob): void {
   for (const [noun, name] of Object.entries({ project, spider, jobid })) {
     const problem = problemOfPathPart(name)

@@ -182,7 +182,7 @@ export class JobCommands {
     return this.#changed(await store.placeQueued(ids, { nodeId, tags }, entry))
   }
 
-  /** Gives up on live jobs whose node does not respond, and queues them again. Returns these jobs. */
+  /** Gives up on live jobs whose node does not respond, queues them again, and returns their ids. */
   async runElsewhere(ids: JobId[]): Promise<string[]> {
     return this.#parts.dispatch.runElsewhere(ids)
   }

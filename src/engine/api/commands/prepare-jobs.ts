@@ -331,5 +331,5 @@ function secretsOf(item: RunItem): string[] {
   return values
 }
 
-/** Timelines show no user for jobs from these sources, even if a user's request started the timer. */
+/** Timelines show no user for jobs from these sources, although their timers can inherit the user of a request. */
 const BY_ITSELF = new Set<Job['source']>(['schedule', 'chain'])

@@ -171,7 +171,7 @@ export function describeSchedule(
   }
 }
 
-/** A firing's outcome is the worst of its jobs. */
+/** A firing's outcome is the worst outcome of its jobs. */
 export function describeFiring(stored: StoredFiring): Firing {
   const { backfillId: _backfillId, statuses, startedAtMs, endedAtMs, ...firing } = stored
   const outcome = outcomeOf(statuses)

@@ -43,9 +43,9 @@ const TREES = ['eggs/', 'logs/', 'items/']
 const COPIED_AT_ONCE = 4
 
 /**
- * Copies all blobs between data directories, shared directories and `s3://…`, and verifies their checksums. Skips
- * blobs that the target already has, so the next call continues an interrupted copy. Rejects with BAD_INPUT,
- * DATA_DIRECTORY_IN_USE while an engine runs on a data directory, BLOBS_UNUSABLE or BLOB_DAMAGED.
+ * Copies all blobs from one data directory, shared directory or `s3://…` address to another, and verifies their
+ * checksums. Skips blobs that the target already has, so the next call continues an interrupted copy. Rejects with
+ * BAD_INPUT, DATA_DIRECTORY_IN_USE while an engine runs on a data directory, BLOBS_UNUSABLE or BLOB_DAMAGED.
  */
 export async function copyBlobs(options: {
   from: string

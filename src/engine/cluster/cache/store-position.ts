@@ -39,7 +39,7 @@ export function askSharedStore(store: Pick<ChangeLog, 'changeCursor'>): StorePos
       next ??= (async () => {
         await current.catch(() => {})
         next = null
-        // Another caller may have started a query meanwhile, which is recent enough for all callers that wait here.
+        // Another caller may have started a query meanwhile. It is recent enough for all callers that wait here.
         return (asking ??= ask())
       })()
       return next

@@ -44,7 +44,7 @@ export interface LiveAttempt {
   readonly spider: string
   readonly state: LiveState
   /**
-   * Monotonic end of the POST. Null while it is in flight. Only later snapshots can prove the job absent
+   * The monotonic time when the POST ended. Null: it is in flight. Only later snapshots can prove the job absent
    * (reconcile.ts).
    */
   readonly sendEndedAtMs: number | null

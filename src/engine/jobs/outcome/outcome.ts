@@ -143,9 +143,7 @@ export function judgeOutcome(evidence: {
     return { outcome: 'failed', reason: exitFailure ?? NO_CLOSING_STATS }
   }
 
-  /**
-   * Why the deciding part of the log (its end, or its head if the tail shows nothing) was not read. Null: no problem.
-   */
+  /** Why the log's deciding part (its end, or its head if the tail shows nothing) was not read. Null: it was read. */
   function whyUnread(): Message | null {
     if (evidence.isRefused === true) return say('reason.log_refused')
     const isUnread =

@@ -7,7 +7,7 @@ export const CRON_FIELDS = ['year', 'month', 'day', 'week', 'day_of_week', 'hour
 type Field = (typeof CRON_FIELDS)[number]
 type CronTexts = Record<Field, string>
 
-/** Defaults of the fields that are finer than the finest field given. Coarser fields default to `*`. */
+/** Defaults for the fields that are finer than the finest given field. Coarser fields default to `*`. */
 const FIRST: CronTexts = {
   year: '*',
   month: '1',
@@ -79,7 +79,7 @@ function readDays(dayText: string, weekdayText: string): { day: string; weekday:
   return kinds
 }
 
-/** Converts a field to cron, which numbers weekdays differently. Lists all values, unless the field is one step. */
+/** Converts a field to cron, which numbers weekdays differently. Lists all values unless the field is a step. */
 function cronField(field: keyof typeof RANGES, text: string): string {
   const [min, max] = RANGES[field]
   const values = new Set<number>()

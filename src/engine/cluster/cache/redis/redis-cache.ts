@@ -252,7 +252,7 @@ async function packAnswer({ position, body }: CachedAnswer, limits: AnswerLimits
   return Buffer.concat([head, isShorter ? deflated : body])
 }
 
-/** Returns null for an entry that is not ours, damaged or too large. The cache's content is untrusted input. */
+/** Returns null for an entry that is not ours, is damaged, or is too large. The cache's content is untrusted. */
 async function unpackAnswer(entry: Buffer, { maxBytes }: AnswerLimits): Promise<CachedAnswer | null> {
   if (entry.length < HEAD_BYTES) return null
   const format = entry.readUInt8(0)

@@ -107,7 +107,7 @@ export class RedisLink {
     const { clock } = this.#options
     const beganAtMs = clock.monotonicMs()
     const late = Promise.withResolvers<typeof LATE>()
-    // The response may have arrived while the event loop was busy. One more turn reads it.
+    // The response may have arrived while the event loop was busy. One more turn of the loop reads it.
     let timer = clock.setTimer(this.#limits.timeoutMs, () => {
       timer = clock.setTimer(1, () => late.resolve(LATE))
     })
@@ -191,7 +191,7 @@ export class RedisLink {
     }
   }
 
-  /** No request waits for this, so it can take longer. */
+  /** The limit is longer than that of a request, because no request waits for this work. */
   #within<T>(work: Promise<T>): Promise<T> {
     return within(this.#options.clock, CONNECT_LIMIT_MS, work, () => {
       throw new Error('it does not answer')

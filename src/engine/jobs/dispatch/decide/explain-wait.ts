@@ -13,7 +13,7 @@ interface Asked {
   importErrors: (project: ProjectName, version: VersionName) => ReadonlyMap<NodeId, ImportError>
 }
 
-/** Why no node takes a line's jobs now. `hasRoom`: whether a matching node has room. Such nodes do not have the egg. */
+/** Explains why no node takes a line's jobs. `hasRoom`: whether a matching node has room. It then lacks the egg. */
 export function explainLine(line: QueueLine, input: Asked, hasRoom: boolean): Waiting {
   const { nodes } = input
   if (nodes.size === 0) return waitFor('no_nodes')

@@ -12,7 +12,7 @@ export interface LimitFacts {
 
 const BANS = ['403', '429', '503'] as const
 
-/** The limit that a run exceeded, as in `error limit of 10 (logged 14)`. Null: none. */
+/** Returns the limit that a run exceeded, as in `error limit of 10 (logged 14)`. Null: none. */
 export function findHeldLimitHit(limits: RunLimits, { ranMs, log }: LimitFacts): Message | null {
   const { wallSeconds, maxBanPercent, maxErrors, noProgressSeconds } = limits
   if (wallSeconds != null && ranMs >= wallSeconds * 1000) {

@@ -105,7 +105,7 @@ interface RankedNode {
 class Placing {
   readonly #input: PlaceInput
   readonly #given = new Map<string, number>()
-  /** Jobs of this plan per node and spider, only for nodes with a known `logsKept`. */
+  /** The number of jobs in this plan per node and spider, only for nodes with a known `logsKept`. */
   readonly #givenOfSpider = new Map<string, number>()
   readonly #givenUnderRule = new Map<CountedRule, { total: number; byNode: Map<string, number> }>()
   readonly #liveUnderTag = new Map<CountedRule, number>()
@@ -217,7 +217,7 @@ class Placing {
     return this.#roomLeft(node) > 0 && this.#mayTake(node, head, rules, kept)
   }
 
-  /** The least loaded node with the egg that may take this job, or what blocked the job. */
+  /** Returns the least loaded node that has the egg and may take this job, or what blocked the job. */
   #bestReady({ ready }: Choice, head: Head, rules: readonly CountedRule[]) {
     const passedOver: RankedNode[] = []
     const kept = nothingKept()
@@ -243,7 +243,7 @@ class Placing {
     return false
   }
 
-  /** On a start, Scrapyd keeps some of the spider's logs and deletes the others, even those of running jobs. */
+  /** When a run starts, Scrapyd deletes all but some of the spider's logs, even those of running jobs. */
   #wouldDeleteLog({ id, logsKept }: PlaceableNode, project: ProjectName, spider: string): boolean {
     if (logsKept === null) return false
     const given = this.#givenOfSpider.get(`${id} ${project} ${spider}`) ?? 0
@@ -252,7 +252,7 @@ class Placing {
     return newer >= logsKept
   }
 
-  /** The least loaded node with room. Removes full nodes, and re-sorts the first node if other lines have used it. */
+  /** Returns the least loaded node with room. Removes full nodes. Re-sorts the first node if other lines used it. */
   #firstOf(ready: Heap<RankedNode>): RankedNode | undefined {
     for (let first = ready.first(); first !== undefined; first = ready.first()) {
       if (this.#roomLeft(first.node) <= 0) {

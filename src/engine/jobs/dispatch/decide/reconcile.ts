@@ -18,7 +18,7 @@ export interface BelievedAttempt {
   isTakenOverUnresolved: boolean
 }
 
-/** Since when, and in how many complete snapshots, an attempt has been in none of the node's lists. */
+/** How long, and in how many complete snapshots, an attempt has been in none of the node's lists. */
 export interface Absence {
   firstBegunAtMs: number
   snapshots: number

@@ -51,7 +51,7 @@ interface Failures {
   archives: number
   items: number
   itemsProblem: string | null
-  /** Writes the end. Stored here so that the log is not fetched again if archiving the items fails. */
+  /** Writes the run's end. Kept here so that the log is not fetched again if archiving the items fails. */
   end: (() => Promise<void>) | null
 }
 
@@ -90,7 +90,7 @@ export class Finisher {
     this.#retries.stop()
   }
 
-  /** The end of a run's log. Null: there is no log file. Rejects with NodeError if the node does not return it. */
+  /** Reads the end of a log. Null: there is no log file. Rejects with NodeError if the node does not return it. */
   async readTail(node: FleetNode, one: LiveAttempt): Promise<LogTail | null> {
     const wanted = { offset: -CLOSING_TAIL_BYTES, limitBytes: CLOSING_TAIL_BYTES }
     const range = await node.client.readLog(one, wanted, this.#stopping.signal)

@@ -15,7 +15,7 @@ interface Watched {
   one: LiveAttempt
   limits: RunLimits
   ranBeforeMs: number
-  /** Monotonic time when this engine started to watch the run. Later changes of the wall clock cannot end the run. */
+  /** The monotonic time when this engine started to watch the run. Wall clock changes cannot end the run. */
   watchedAtMs: number
   timer: Timer | null
   isStopping: boolean

@@ -4,7 +4,7 @@ import { NodeError, type SeenJob, type Snapshot } from '../../../nodes/node-clie
 import type { DispatchContext } from '../context.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 
-/** How long a run may stay listed after its process has ended, while its node reads the rest of its output. */
+/** How long a run may stay listed after its process has ended, while the node reads the rest of the output. */
 const CONFIRMED_AFTER_MS = 2_000
 /** How long a process may run after its log is complete before we ask the node about it. Doubles with each request. */
 const QUIET_FIRST_MS = 30_000

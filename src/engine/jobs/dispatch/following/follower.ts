@@ -94,8 +94,7 @@ export class Follower {
   }
 
   /**
-   * Whether the node lists a job with this jobid, perhaps an ended one. A second job with this jobid could not be told
-   * apart.
+   * Whether the node lists a job with this jobid, ended or not. A second such job could not be distinguished from it.
    */
   isListed(node: FleetNode, project: ProjectName, jobid: string): boolean {
     const { pending, running, finished } = this.#newest.get(node) ?? { pending: [], running: [], finished: [] }
@@ -269,7 +268,7 @@ export class Follower {
     })
   }
 
-  /** Another node that lists the attempt, or that listed it while it was unresolved (returned-runs.ts). */
+  /** Returns another node that lists the attempt, or listed it while it was unresolved (returned-runs.ts). */
   async #listedElsewhere(node: FleetNode, one: LiveAttempt): Promise<NodeId | null> {
     const { fleet, store } = this.#context
     const holder = fleet.list().find((other) => other !== node && this.isListed(other, one.project, one.jobid))

@@ -26,7 +26,7 @@ export class GiveUp {
     this.#context = context
   }
 
-  /** Gives up on a node's live attempts after it was unreachable for too long. Called every second for each node. */
+  /** Gives up on a node's attempts once it has been unreachable for too long. Called every second for each node. */
   checkPatience(node: FleetNode): void {
     const { clock, live, logger } = this.#context
     const { id, giveUpAfterSeconds } = node.stored

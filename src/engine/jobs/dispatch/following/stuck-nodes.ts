@@ -32,7 +32,7 @@ export class StuckNodes {
   readonly #watches = new Map<string, StartWatch>()
   readonly #sinceMs = new Map<string, number>()
   readonly #tries = new WeakMap<LiveAttempt, { count: number; againAtMs: number }>()
-  /** Monotonic end of the withdrawal. Lists that were requested before it still show the withdrawn job. */
+  /** When (monotonic) the withdrawal ended. Lists that were requested earlier still show the withdrawn job. */
   readonly #takenBackAtMs = new WeakMap<LiveAttempt, number>()
   /** Nodes for which the start of probation was announced (`changed`). */
   readonly #onProbation = new Set<string>()
@@ -75,7 +75,7 @@ export class StuckNodes {
     const pending = unstarted.length === 0 ? null : new Set(snapshot.pending.map(({ jobid }) => jobid))
     // The node can no longer start a job that is in no list. The follower finds out what happened to it.
     const accepted = unstarted.filter(({ jobid }) => pending?.has(jobid))
-    // Usually there is nothing to watch. Remembers only how many jobs the node can run.
+    // Usually, there is nothing to watch, and only the number of jobs that the node can run is remembered.
     if (accepted.length === 0 && (before === null || before.stuck === null)) {
       const running = snapshot.running.length
       if (before !== null)
