@@ -202,7 +202,7 @@ export class JobCommands {
     return { jobs, ids }
   }
 
-  /** Returns which values of the jobs came from defaults. A copy of a job has the same ones. */
+  /** Returns which values of the jobs, and thus of their copies, came from defaults. */
   async #takenDefaults(jobs: readonly StoredJob[]): Promise<Map<JobId, TakenDefaults>> {
     const { store, projects } = this.#parts
     const taken = new Map<JobId, TakenDefaults>()

@@ -156,7 +156,7 @@ export class NodeCommands {
   async recordScrapydVersion(id: NodeId, url: string, scrapydVersion: string): Promise<void> {
     await this.#exclusively(async () => {
       const stored = this.#parts.fleet.get(id)?.stored
-      // If the node was removed or moved in the meantime, the version is that of another installation.
+      // If the node was removed or moved in the meantime, the version belongs to another installation.
       if (stored?.url === url && stored.scrapydVersion === null) await this.#put({ ...stored, scrapydVersion })
     })
   }

@@ -293,7 +293,7 @@ function withAddress(node: FileNode): FileNode {
   return { ...node, url, username: node.username ?? username, ...secret, proxyUrl }
 }
 
-/** Returns text that is not an address unchanged. It then matches no node. */
+/** If the text is not an address, returns it unchanged. It then matches no node. */
 function storedForm(text: string, parse: (text: string) => string): string {
   try {
     return parse(text)
