@@ -520,7 +520,7 @@ export class NodeCommands {
     return cancelExternal(this.require(id), run, this.#parts)
   }
 
-  /** Serialized, so that no job is adopted twice. Rejects with JOB_IS_OURS or EXTERNAL_JOB_GONE. */
+  /** Adoptions are serialized, so that no job is adopted twice. Rejects with JOB_IS_OURS or EXTERNAL_JOB_GONE. */
   adoptExternal(id: NodeId, run: RunOnNode): Promise<StoredJob> {
     return this.#exclusively(() => adoptExternal(this.require(id), run, this.#parts))
   }

@@ -112,9 +112,9 @@ export class ScrapydCommands {
   }
 
   /**
-   * Removes pending jobs and signals running ones. With `signal: null`, the first call is graceful and the second
-   * forces, like INT in Scrapy. `refuse` is the message (BAD_INPUT) for an invalid signal, thrown only if a running
-   * job matches.
+   * Removes pending jobs and signals running ones. With `signal: null`, the first call stops a run gracefully and the
+   * second by force, like INT in Scrapy. `refuse` is the message (BAD_INPUT) for an invalid signal, thrown only if a
+   * running job matches.
    */
   async cancel(request: {
     project: ProjectName

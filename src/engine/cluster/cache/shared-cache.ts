@@ -18,7 +18,7 @@ export interface CachedAnswer {
 export interface SharedCache {
   /** Whether the cache is bypassed now. Checking this first saves a turn of the event loop. */
   readonly isAway: boolean
-  /** Charges a client's bucket of one limit, for all engines together. */
+  /** Charges a client's bucket for one limit, for all engines together. */
   take(bucket: { limit: string; client: string }, rule: BucketRule, cost: number): Promise<Taken | null>
   countFailure(of: { limit: string; client: string }, windowMs: number): Promise<Failures | null>
 

@@ -146,7 +146,7 @@ export class Dispatch implements FleetFollower {
     }
   }
 
-  /** Gives up on attempts of these jobs on unreachable nodes. Queues such jobs again and returns their ids. */
+  /** Gives up on these jobs if their node is unreachable. Queues such jobs again and returns their ids. */
   runElsewhere(jobIds: JobId[]): Promise<string[]> {
     return this.#giveUp.giveUpJobs(jobIds)
   }

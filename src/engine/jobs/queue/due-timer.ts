@@ -2,7 +2,7 @@ import { Alarm, type Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { HoldStore } from '../../storage/store.ts'
 
-/** The maximum time between scans. The wall clock can be set, and then the due times come earlier than expected. */
+/** The maximum time between scans. If the wall clock is set forward, jobs become due earlier than planned. */
 const RESCAN_MAX_MS = 30_000
 const SCANS_APART_MS = 1_000
 const AT_ONCE_MAX = 1_000

@@ -211,7 +211,7 @@ export class RedisLink {
     if (this.#isStopped || (isUpNow && isUp)) return
     const { logger, clock } = this.#options
     if (!isUpNow && !isUp && before !== null) {
-      // The closing of a connection does not replace the reason why it could not be opened, because that says more.
+      // Keeps the reason why the connection could not be opened, which says more than that it was closed.
       if (reason !== CLOSED) this.#state = { name, isUp, reason, sinceMs }
       return
     }

@@ -24,7 +24,7 @@ interface Watched {
 /**
  * Enforces the limits that a node does not enforce itself. On all nodes, these are the limits that need the log. They
  * are checked after each read of the log. On remote nodes, the wall time is enforced too. Its timer starts when one
- * of our engines first saw the run. If a run exceeds a limit, this is recorded, and the cancel ladder starts:
+ * of our engines first sees the run. If a run exceeds a limit, this is recorded, and the cancel ladder starts:
  *
  *   running --limit--> running, limit_hit recorded --INT, INT, KILL--> finishing -> ended: failed, the limit its
  *   reason
