@@ -15,7 +15,7 @@ export interface Service {
   logOutEverywhere(): Promise<number>
   /** Resolves when all endpoints are loaded. Until then, requests to the contract wait. Rejects if loading fails. */
   loaded: Promise<void>
-  /** Rejects new requests and waits for open ones, except event streams. The engine continues. Can be called twice. */
+  /** Rejects new requests and waits for open requests, not for streams. The engine continues. Can be called twice. */
   stop(): Promise<void>
 }
 

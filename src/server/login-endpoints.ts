@@ -140,7 +140,7 @@ export class LoginEndpoints {
     reply: FastifyReply
   ): Promise<FastifyReply> {
     const { secondFactors, siteOf } = this.#options
-    // Only the service's own password has no user, and it never needs a second step.
+    // Only the service's own password has no user. That password never needs a second step.
     const user = userId!
     let app: HalfLogin['app'] = null
     if (next === 'setUp') {

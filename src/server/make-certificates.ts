@@ -1,4 +1,4 @@
-// Node can read X.509 certificates, but not create them. This file is loaded only to create one, once a year.
+// Node can read X.509 certificates, but not create them. This file is loaded once a year, to create a certificate.
 import { type KeyObject, webcrypto } from 'node:crypto'
 import { isIP } from 'node:net'
 import * as x509 from '@peculiar/x509'

@@ -1,5 +1,5 @@
 /**
- * `*` matches any string, including an empty one; null matches every name. The time is at most proportional to the
+ * `*` matches any string, even an empty string; null matches every name. The time is at most proportional to the
  * product of both lengths.
  */
 export function matchesGlob(pattern: string | null, name: string): boolean {

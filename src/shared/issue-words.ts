@@ -2,7 +2,7 @@ import type { z } from 'zod'
 
 type Issue = Parameters<z.core.$ZodErrorMap>[0]
 
-/** The message of a union that has no message of its own. wire-errors.ts then describes the alternatives instead. */
+/** The message of a union without a custom message. wire-errors.ts then describes the alternatives instead. */
 export const NO_FORM_FITS = 'has none of the accepted forms'
 
 const TYPES: Record<string, string> = {

@@ -13,7 +13,7 @@ export interface JsonTextBounds {
   depth: number
   /** Including containers. */
   values: number
-  /** The maximum per object, because creating an object with very many fields is slow. */
+  /** The maximum per object. Creating an object with very many fields is slow. */
   fields: number
 }
 

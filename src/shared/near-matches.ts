@@ -3,7 +3,7 @@ const LONGEST_NAME = 100
 const CANDIDATES_MAX = 1_000
 const EDITS_MAX = 5
 
-/** Returns ` Did you mean "quotes"?` if known names are close to the given one, otherwise an empty string. */
+/** Returns ` Did you mean "quotes"?` if known names are close to the given name, otherwise an empty string. */
 export function suggestNear(asked: string, known: Iterable<string>): string {
   if (asked.length > LONGEST_NAME) return ''
   const wanted = asked.toLowerCase()

@@ -22,7 +22,7 @@ export class BearerJwts {
     this.#clock = clock
   }
 
-  /** Whether the issuer may have signed this token: it is well-formed and not one of our own. */
+  /** Whether the issuer may have signed this token: it is well-formed and not one of our tokens. */
   isFor(token: string): boolean {
     return token.length <= MAX_LENGTH && FORM.test(token) && !this.#access.looksLikeToken(token)
   }

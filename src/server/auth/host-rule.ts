@@ -4,7 +4,7 @@ import { hostname } from 'node:os'
 import type { NoPasskeySite, PasskeySite } from '../../engine/index.ts'
 
 /**
- * Returns a function that checks whether a `Host` header names this service. In DNS rebinding, it names a foreign host.
+ * Returns a function that checks whether a `Host` header names this service. In DNS rebinding, it names another host.
  * `allowedHosts` are names that the operator configured. A name without a port matches any port.
  */
 export function createHostRule(options: {

@@ -7,7 +7,7 @@ import type { JwtOptions } from './sign-in-options.ts'
 type Expected = Pick<JwtOptions, 'issuer' | 'audience' | 'jwksUrl'> & { requires: readonly string[] }
 
 /**
- * The accepted algorithms. Never `none`, and no symmetric algorithm, because then the public key would serve as the
+ * The accepted algorithms. Never `none`, and no symmetric algorithm, because the public key would then serve as the
  * secret.
  */
 const ALGORITHMS = [

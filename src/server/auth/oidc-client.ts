@@ -26,7 +26,7 @@ import type { OidcOptions } from './sign-in-options.ts'
  * that the client knows.
  */
 const ASYMMETRIC = /^(?:RS|PS|ES)(?:256|384|512)$|^EdDSA$|^Ed25519$/
-/** How long to cache the provider's discovery document, because its addresses and algorithms rarely change. */
+/** How long to cache the provider's discovery document. Its addresses and algorithms rarely change. */
 const DESCRIPTION_MAX_AGE_MS = 3_600_000
 
 export interface Expected {

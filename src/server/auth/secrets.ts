@@ -14,7 +14,7 @@ export function parseBasic(header: string | undefined): BasicCredentials | null 
   return colon === -1 ? null : { username: text.slice(0, colon), password: text.slice(colon + 1) }
 }
 
-/** Compares name and password as one string, so that timing does not reveal which of them was wrong. */
+/** Compares name and password as one string, so that timing does not reveal which was wrong. */
 export function createCredentialsCheck(expected: BasicCredentials): (given: BasicCredentials) => boolean {
   const isRight = createSecretCheck(joined(expected))
   return (given) => isRight(joined(given))

@@ -13,9 +13,9 @@ export const IDLE_MS = 7 * DAY_MS
 const MAX_SESSIONS = 1000
 /** The maximum number of sessions per user, so that frequent logins end only the user's own sessions. */
 const MAX_SESSIONS_OF_USER = 50
-/** How often a browser gets a new cookie, so that a cookie leaked from a backup or a log soon becomes worthless. */
+/** How often a browser gets a new cookie. A cookie leaked from a backup or a log then soon becomes worthless. */
 const RENEW_EVERY_MS = 3_600_000
-/** How long the previous cookie remains valid after a renewal, because requests already in flight still carry it. */
+/** How long the previous cookie remains valid after a renewal. Requests already in flight still carry it. */
 const FORMER_FOR_MS = 60_000
 /**
  * How often to store when sessions were last used. The idle limit does not need more precision, and each write replaces
@@ -138,7 +138,7 @@ export class Sessions {
     return all.map(([id, session]) => ({ id, ...session })).toReversed()
   }
 
-  /** Records a use. Returns the token that the browser should use from now on, or null to keep the current one. */
+  /** Records a use. Returns the token that the browser should use from now on, or null to keep the current token. */
   use(token: string, browser: Browser): string | null {
     const { clock } = this.#options
     const nowMs = clock.nowMs()
@@ -194,7 +194,7 @@ export class Sessions {
     }
   }
 
-  /** A browser that sends the next cookie has received it, so the previous one becomes invalid after FORMER_FOR_MS. */
+  /** A browser that sends the next cookie has received it, so the previous cookie expires after FORMER_FOR_MS. */
   #accepts(session: Session, { id, renewal }: SessionToken): boolean {
     if (renewal === session.renewal) return true
     const { clock } = this.#options

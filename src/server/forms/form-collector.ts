@@ -34,7 +34,7 @@ export class FormCollector {
     this.#isFile = isFile
   }
 
-  /** Ends the previous part and starts this one. Returns undefined if there is nothing to wait for. */
+  /** Ends the previous part and starts this part. Returns undefined if there is nothing to wait for. */
   begin(head: PartHead): Promise<void> | undefined {
     const ending = this.#endPart()
     return ending === undefined ? this.#beginPart(head) : ending.then(() => this.#beginPart(head))

@@ -14,7 +14,7 @@ export async function answerFile(
   reply: FastifyReply
 ): Promise<FastifyReply> {
   refuseAsPart(request)
-  // Do not use Fastify's decoded wildcard, which does not distinguish an encoded slash from a real one.
+  // Do not use Fastify's decoded wildcard, which does not distinguish an encoded slash from a real slash.
   const [rawPath = '', ...query] = (request.raw.url ?? '').split('?')
   const path = rawPath.replace(/\/+/g, '/')
   const isBare = path === `/${tree}`

@@ -42,7 +42,7 @@ export const AlertEvidence = z.object({ log: AlertLogExcerpt.nullable(), history
 export type AlertEvidence = z.infer<typeof AlertEvidence>
 
 export const AlertRulePreview = z.object({
-  /** How often the rule would have fired, including alerts beyond the listed ones. */
+  /** How often the rule would have fired, including alerts that are not listed. */
   fired: z.number().int(),
   alerts: z.array(
     z.object({

@@ -234,7 +234,7 @@ export type AlertRuleState = z.infer<typeof AlertRuleState>
 export const AlertNotice = z.object({
   id: z.string(),
   atMs: z.number(),
-  /** A notice replaces an earlier one of the same group. */
+  /** A notice replaces an earlier notice of the same group. */
   groupId: z.string(),
   /** null: the notice reports ended alerts, or is a test. */
   severity: AlertSeverity.nullable(),

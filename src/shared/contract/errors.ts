@@ -35,7 +35,7 @@ export const ErrorGroup = z.object({
 })
 export type ErrorGroup = z.infer<typeof ErrorGroup>
 
-/** How often one run logged the error. `line` (from 1) and `offset` (in bytes) locate its first entry in the log. */
+/** How often one run logged the error. `line` (from 1) and `offset` (in bytes) locate the first entry. */
 export const ErrorOccurrence = z.object({
   jobId: JobId,
   attemptNumber: AttemptNumber,

@@ -60,7 +60,7 @@ export const ItemsFacts = z.object({
   unreadable: z.number().int().nullable(),
   /** Whether the file ends in the middle of an item: it is being written, or its run was killed. */
   endsInside: z.boolean(),
-  /** `plain` does not support sorting, statistics, differences and Parquet. */
+  /** `plain` does not support sorting, statistics, differences or Parquet. */
   engine: z.enum(['duckdb', 'plain']),
   engineProblem: z.string().nullable()
 })

@@ -353,7 +353,7 @@ export const RunInput = z.object({
   noOverlap: z.boolean().optional(),
   after: z.array(Dependency).max(100).optional(),
   userId: ShownName.max(200).nullable().optional(),
-  /** For `ttlSeconds`, requests with the same key return this job instead of creating one. */
+  /** For `ttlSeconds`, requests with the same key return this job instead of creating another job. */
   dedupe: z
     .object({
       key: z.string().min(1).max(500),

@@ -115,7 +115,7 @@ export const Node = z.object({
   lastSeenAtMs: z.number().nullable(),
   /** When the node stopped responding; null: it responds, or has not been polled yet. */
   unreachableSinceMs: z.number().nullable(),
-  /** The time from which the node accepted jobs but started none. Such a node gets no new jobs. */
+  /** The time since which the node has accepted jobs but started none. Such a node gets no new jobs. */
   stuckSinceMs: z.number().nullable(),
   clockOffsetMs: z.number().nullable(),
   addedAtMs: z.number(),

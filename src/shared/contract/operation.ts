@@ -70,7 +70,7 @@ function begin(needed: Needed, address: Address, about: Subject, meta: Omit<Oper
   return oc.$meta<OperationMeta>({ needs, about, ...meta }).route({ method, path })
 }
 
-/** How long a key must remain valid after it is checked, because it is used only later. */
+/** How long a key must remain valid after it is checked. The key is used only later. */
 const MARGIN_MS = 10_000
 
 /** For the `repeatableForMs` of requests whose jobs have their own key with this lifetime. */

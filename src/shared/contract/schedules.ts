@@ -181,7 +181,7 @@ export const Chain = ChainSettings.extend({
   id: ChainId,
   firedCount: z.number().int(),
   lastFiredAtMs: z.number().nullable(),
-  /** Why the chain created no job when it was last due; null: it created one, or was not due yet. */
+  /** Why the chain created no job when it was last due; null: it created a job, or was not due yet. */
   problem: z.string().nullable(),
   problemCode: z.string().optional(),
   problemParams: z.record(z.string(), z.unknown()).optional()

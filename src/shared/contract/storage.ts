@@ -150,7 +150,7 @@ export const StoragePreview = z.object({
 export type StoragePreview = z.infer<typeof StoragePreview>
 
 const StoredPolicy = z.object({
-  /** 0: no policy has been set. `policy` is then the recommended one, and nothing is deleted. */
+  /** 0: no policy has been set. `policy` is then the recommended policy, and nothing is deleted. */
   revision: z.number().int(),
   policy: StoragePolicy
 })
@@ -158,7 +158,7 @@ const StoredPolicy = z.object({
 export const storageContract = {
   usage: read('read', 'GET /storage', 'seen').output(StorageUsage),
   policy: read('read', 'GET /storage/policy', 'seen').output(StoredPolicy),
-  /** Rejects with CHANGED_MEANWHILE if `revision` is not the current one. */
+  /** Rejects with CHANGED_MEANWHILE if `revision` is not the current revision. */
   setPolicy: write('storage.change', 'PUT /storage/policy', 'service').input(StoredPolicy).output(StoredPolicy),
   preview: ask('read', 'POST /storage/preview', 'seen')
     .input(z.object({ policy: StoragePolicy.optional() }))

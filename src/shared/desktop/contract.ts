@@ -13,7 +13,7 @@ const PLAIN_ADDRESS = /^https?:\/\/[^/?#@\s]+(\/[^?#@\s]*)?$/
 const HOW_TO_WRITE =
   'must be http://HOST:PORT, https://HOST or ssh://USER@HOST/http://127.0.0.1:6800, without a password'
 
-/** An address without credentials, query and fragment. Behind an SSH host, it is the address as seen from that host. */
+/** An address without credentials, query or fragment. Behind an SSH host, it is the address as seen from that host. */
 const Address = z
   .string()
   .trim()
