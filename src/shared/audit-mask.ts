@@ -19,7 +19,7 @@ const DEPTH_MAX = 6
  */
 const PART_MAX = 20
 
-/** Writes JSON of about `maxLength` characters. `isCut`: something was omitted. */
+/** Writes JSON of about `maxLength` characters. `isCut`: whether something was omitted. */
 export function writeMasked(value: unknown, maxLength: number): { text: string; isCut: boolean } {
   const budget = { left: maxLength, isCut: false }
   const text = write(value, { budget, depth: 0, names: NO_NAMES, isNamed: false })

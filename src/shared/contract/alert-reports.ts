@@ -104,7 +104,7 @@ export const AlertReport = z.object({
       diskFreePercent: z.number().nullable()
     })
     .nullable(),
-  /** False: there were too many jobs to include all of them in the lists of spiders. */
+  /** False: there were too many jobs to include all of them in the spider lists. */
   isComplete: z.boolean()
 })
 export type AlertReport = z.infer<typeof AlertReport>

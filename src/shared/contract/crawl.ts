@@ -28,7 +28,7 @@ const MOMENT_WORDS = 'Write a time such as 2026-12-24T18:00:00+01:00, or millise
 /** Returns a message for strings only. For other values, the union has its own message. */
 const momentError = ({ code }: { code?: string | undefined }) => (code === 'invalid_format' ? MOMENT_WORDS : undefined)
 
-/** A time without an offset stays a string, because it is in the zone of the request. Other times become milliseconds. */
+/** A time without an offset stays a string, because it is in the request's zone. Other times become milliseconds. */
 const WrittenMoment = [
   z.iso.datetime({ offset: true, error: momentError }).transform((text) => Date.parse(text)),
   z.iso.datetime({ local: true, error: momentError })

@@ -58,7 +58,7 @@ export const ItemsFacts = z.object({
   items: z.number().int().nullable(),
   /** Lines that are not items: broken JSON, invalid UTF-8, longer than 16 MB. null: not counted yet. */
   unreadable: z.number().int().nullable(),
-  /** Whether the file ends in the middle of an item: it is being written, or its run was killed. */
+  /** Whether the file ends in the middle of an item: the file is being written, or the run was killed. */
   endsInside: z.boolean(),
   /** `plain` does not support sorting, statistics, differences or Parquet. */
   engine: z.enum(['duckdb', 'plain']),

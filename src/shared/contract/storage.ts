@@ -140,7 +140,7 @@ export const PreviewRow = z.object({
 })
 export type PreviewRow = z.infer<typeof PreviewRow>
 
-/** What retention would do. `isCut`: there was too much to count, so the figures are lower bounds. */
+/** What retention would do. `isCut`: whether the figures are lower bounds, because there was too much to count. */
 export const StoragePreview = z.object({
   goes: z.array(PreviewRow),
   protected: z.array(PreviewRow.extend({ reason: ProtectionReason })),
