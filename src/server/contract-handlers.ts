@@ -69,7 +69,7 @@ type Handler = Pick<RPCHandler<HandlerContext>, 'handle'>
 /** How often to send a comment, so that proxies do not close a quiet stream. */
 const KEEP_ALIVE_MS = 15_000
 
-/** Only this file loads oRPC's handlers and all schemas, which take a fifth of the service's startup. */
+/** Only this file loads oRPC's handlers and all schemas, which take a fifth of the startup time. */
 export class ContractHandlers {
   readonly #router: EngineRouter
   readonly #options: HandlersOptions

@@ -43,7 +43,7 @@ export interface FrontOptions {
   allowedHosts: string[]
 }
 
-/** Rejects if one of the sockets is not available, but first closes the others. */
+/** If one of the sockets is not available, closes the others and rejects. */
 export async function openFront(
   options: FrontOptions,
   first: RequestHandler,

@@ -65,7 +65,7 @@ export async function userInterfaceEndpoints(app: FastifyInstance, options: User
     const returnTo = `${publicAddressOf(options, request)}/ui/login`
     const elsewhere = fromProvider === null ? null : await authenticator.oidc?.endUrl(fromProvider, returnTo)
     if (elsewhere == null) return reply.redirect('/ui/login', 303)
-    // Do not redirect, because browsers might not let the page's request follow to another host. The page opens the
+    // Do not redirect, because browsers can block a redirect of the page's request to another host. The page opens the
     // address instead.
     return reply.send({ continueAt: elsewhere })
   })

@@ -21,7 +21,7 @@ const LONG_TEXT_CHARACTERS = 100_000
 /** The JSON is nested too deeply or has a property name that a JavaScript object would lose. */
 export class UnusableTreeError extends Error {}
 
-/** Rejects with BAD_INPUT. Its cause is a SyntaxError or an UnusableTreeError. */
+/** Rejects with BAD_INPUT, whose cause is a SyntaxError or an UnusableTreeError. */
 export async function parseJsonBody(text: string): Promise<unknown> {
   if (text === '') return undefined
   const isLong = text.length > LONG_TEXT_CHARACTERS

@@ -25,7 +25,7 @@ export const isFromPeer = (request: IncomingMessage): boolean => fromPeers.has(r
 /** Returns null if no engine forwarded the request. */
 export const clientAddressOfPeer = (request: IncomingMessage): string | null => fromPeers.get(request)?.address ?? null
 
-/** Whether the forwarding engine received the request from a proxy that may state the user. null if not forwarded. */
+/** Whether the forwarding engine got the request from a proxy that may state the user. null: it was not forwarded. */
 export const wasVouchedFor = (request: IncomingMessage): boolean | null => fromPeers.get(request)?.isVouchedFor ?? null
 
 export const peerHeaderOf = (secret: string, client: { address: string; isVouchedFor: boolean }): string =>

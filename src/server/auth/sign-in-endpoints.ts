@@ -66,7 +66,7 @@ export function signInEndpoints(app: FastifyInstance, options: SignInEndpointsOp
   )
 }
 
-/** The audit entry names the user who approved the sign-in, and the address of the program. */
+/** The audit entry contains the user who approved the sign-in, and the program's address. */
 async function tokenOf({ access, audit, signIns }: SignInEndpointsOptions, grant: Grant, request: FastifyRequest) {
   const { by, token: wanted } = grant
   const { secret, token } = await audit.perform(

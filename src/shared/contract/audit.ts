@@ -52,7 +52,7 @@ export const AuditRecord = z.object({
   /** An operation of the contract (`nodes.update`) or of the Scrapyd API (`schedule.json`), or `login` or `logout`. */
   operation: z.string(),
   project: z.string().nullable(),
-  /** The things named in the request, at most 20. `moreTargets` counts the others. */
+  /** The things named in the request, at most 20. `moreTargets` counts the rest. */
   targets: z.array(z.object({ noun: z.string(), name: z.string() })),
   moreTargets: z.number().int(),
   /** The request as JSON, with secrets masked and long values cut. */

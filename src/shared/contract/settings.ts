@@ -113,7 +113,7 @@ export const NodeSettings = z.object({
 })
 export type NodeSettings = z.infer<typeof NodeSettings>
 
-/** `requirements`: a separate environment, which is built once for each content of the list. */
+/** `requirements`: a separate environment, which is built once per distinct list. */
 export const ProjectPython = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('default') }),
   z.object({ kind: z.literal('interpreter'), path: z.string().min(1).max(4000) }),
