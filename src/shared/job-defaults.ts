@@ -1,7 +1,7 @@
 import type { Job, JobDefaults, ProjectSettings, RunItem, Transition, ProjectSettingsChange } from './contract/index.ts'
 import { maskSecrets } from './secret-values.ts'
 
-/** The maximum size of the settings, arguments and variables of all jobs in one request, as JSON. */
+/** The maximum size of the settings, arguments and variables of all jobs queued together, as JSON. */
 export const MAX_ORDER_BYTES = 16_000_000
 
 const VALUES = ['args', 'settings', 'env'] as const

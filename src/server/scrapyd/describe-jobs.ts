@@ -8,7 +8,7 @@ type Fields = Record<string, PythonJsonValue>
 const ofStore = new WeakSet<Fields>()
 const described = new WeakMap<ScrapydJobs, { options: Options; fields: Fields }>()
 
-/** The fields of listjobs.json in Scrapyd's order (scrapyd-protocol.md, 3.8). Returns one object per `jobs`. */
+/** The fields of listjobs.json in Scrapyd's order (scrapyd-protocol.md, 3.8). The same `jobs` give the same object. */
 export function describeJobs(jobs: ScrapydJobs, options: Options): Fields {
   const kept = described.get(jobs)
   if (kept?.options === options) return kept.fields
