@@ -128,7 +128,7 @@ export class ItemsProcess {
 
   #startProcess(file: URL): Reader {
     const child: ChildProcess = fork(fileURLToPath(file), [], {
-      // The process parses untrusted files, so it gets no environment. Windows cannot start one without SystemRoot.
+      // The process parses untrusted files, so its environment is empty except for SystemRoot, which Windows needs.
       env: process.platform === 'win32' ? { SystemRoot: process.env['SystemRoot'] } : {},
       execArgv: [`--max-old-space-size=${JS_HEAP_MB}`, '--disable-warning=ExperimentalWarning'],
       serialization: 'advanced',

@@ -33,8 +33,8 @@ function isNothing(value: unknown): boolean {
 const QUARTER_MS = 900_000
 
 /**
- * How far the log's times (read as if they were UTC) are ahead of ours: the zone in the log or, without one, the
- * difference between its first record and the start of the run, rounded to quarters of an hour like all time zones.
+ * How far the log's times (read as if they were UTC) are ahead of ours: the zone in the log or, without one, the time
+ * from the start of the run to the first record, rounded to quarters of an hour like all time zones.
  */
 export function timesAheadMs(
   { firstAtMs, zoneMinutes }: Pick<LogFigures, 'firstAtMs' | 'zoneMinutes'>,

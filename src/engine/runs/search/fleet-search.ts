@@ -41,7 +41,7 @@ const TASKS_AT_ONCE = 6
 /** The base time limit for one task. A second is added for every 20 MB. A slower expression would take hours. */
 const TASK_MS = 3_000
 const SLOWEST_BYTES_PER_MS = 20_000
-/** If an expression times out on more logs than this, the cause is the expression and not a huge line. */
+/** If an expression times out on more logs than this, the cause is the expression and not a very long line. */
 const MOST_SLOW_LOGS = 2
 const REPORT_EVERY_MS = 200
 

@@ -45,7 +45,7 @@ interface Of {
   jobId: JobId | null
 }
 
-/** The results of lost runs are unknown. */
+/** Omits lost runs, because their results are unknown. */
 export function historyOfRuns(figure: 'items' | 'errors', runs: readonly Run[], { subject, jobId }: Of) {
   const known = runs.filter(({ outcome }) => outcome !== 'lost').filter((run) => run[figure] !== null)
   const points = known

@@ -60,7 +60,7 @@ export function hide(text: string, secrets: readonly string[]): string {
   return secrets.filter((secret) => secret.length > 3).reduce((shown, secret) => shown.replaceAll(secret, '…'), text)
 }
 
-/** The parts of a secret URL to hide, because a service can repeat a part, and a long part is enough to use the URL. */
+/** The parts of a secret URL to hide. An error text can repeat a part, and a long part is enough to use the URL. */
 function partsOf(text: string): string[] {
   const { pathname, search, searchParams } = new URL(text.trim())
   const parts = [...pathname.split('/'), ...searchParams.values()].filter((part) => part.length >= PART_MIN)

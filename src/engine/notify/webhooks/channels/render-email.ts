@@ -104,7 +104,7 @@ function logHtml({ subject, jobId, lines }: AlertLogExcerpt, links: Links): stri
   return [paragraph(textOf('mail.log', { subject })), logLines(lines), source].join('')
 }
 
-/** The text that mail lists show after the subject. */
+/** The text that mail programs show after the subject in a list of emails. */
 const preview = (news: AlertNews): string =>
   sectionsOf(news)
     .map(({ isFiring, alerts, more }) =>

@@ -21,7 +21,7 @@ function parseJson(text: string, reviver?: Parameters<typeof JSON.parse>[1]): un
   try {
     return JSON.parse(text, reviver)
   } catch {
-    // The JSON is invalid or, with a reviver, nested too deeply. The line is reported as one without an item.
+    // The JSON is invalid or, with a reviver, nested too deeply. The line is reported as a line without an item.
     return null
   }
 }

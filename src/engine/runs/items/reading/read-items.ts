@@ -150,7 +150,7 @@ const COMMA = 0x2c
 const OPENING = new Set([0x5b, 0x7b])
 const CLOSING = new Set([0x5d, 0x7d])
 
-/** Splits a JSON array of any layout. Scrapy writes one element per line; other tools indent them. */
+/** Splits a JSON array of any layout. Scrapy writes one element per line. Other tools indent elements. */
 function splitArray(): Splitter {
   let index = 0
   let offset = 0

@@ -26,7 +26,7 @@ const NEWLINE = 0x0a
 /** Throws SyntaxError for an invalid expression. */
 export function createMatcher({ text, isRegex, matchesCase }: LineQuery): LineMatcher {
   const ignoresCase = !matchesCase
-  // Only regular expressions distinguish upper and lower case in other alphabets.
+  // Only a regular expression can ignore the case of letters outside ASCII.
   if (!isRegex && (matchesCase || isAscii(Buffer.from(text)) || !/\p{L}/u.test(text)))
     return textMatcher(new TextFinder(text, { ignoresCase }), text.length)
   const source = isRegex ? text : text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')

@@ -12,7 +12,7 @@ import { BoundedMap } from '../../../runtime/bounded.ts'
 
 /** The size of one task. Small, so that the first results arrive soon and a cancelled search ends soon. */
 const PART_BYTES = 16 * FRAME_RAW_BYTES
-/** The time limit for one part. A slower expression would take hours for a log. */
+/** The time limit for one part. A slower expression would take hours to search a log. */
 const PART_TIMEOUT_MS = 20_000
 /** The maximum number of parts of a search in the pool. Keeps all threads busy, but delays other requests little. */
 const PARTS_AT_ONCE = 4

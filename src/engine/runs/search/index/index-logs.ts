@@ -35,8 +35,8 @@ const MAX_OPEN_BYTES = 1.5 * FRAME_RAW_BYTES
 let builders: { whole: FilterBuilder; open: FilterBuilder } | null = null
 
 /**
- * A block has the lines that start in its frame, including their ends in the next frame. It therefore contains whole
- * matches.
+ * A block contains the lines that start in its frame, including their ends in the next frame. It therefore contains
+ * whole matches.
  */
 export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Promise<IndexResult> {
   const writer = new BlockWriter(order.directory)
@@ -60,7 +60,7 @@ export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Pr
   }
   return { logs, nextBlock, openBlock: openBytes > 0 ? { filter: open.take(), bytes: openBytes } : null, closedBlock }
 
-  /** The bits of the failed log rule out nothing, but the next log must not continue its last line. */
+  /** The bits of the failed log do no harm, but the next log must not continue the last line of the failed log. */
   function dropLog(): null {
     for (const each of [whole, open]) each.end()
     return null
@@ -90,9 +90,7 @@ export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Pr
     }
   }
 
-  /**
-   * Adds whole frames. A frame without a line start gets an empty block. Returns whether a line continues after them.
-   */
+  /** Adds whole frames. A frame without a line start gets an empty block. Returns whether the last line continues. */
   function addWhole(log: OpenLog, tailAt: number): boolean {
     let owner = 0
     let isInLine = false

@@ -191,7 +191,7 @@ class LineCounter {
     return this.#before + 1
   }
 
-  /** The archive stores the newlines of each frame, so this counts in at most one frame. */
+  /** The archive stores the newlines of each frame, so newlines are counted in at most one frame. */
   #goTo(offset: number): void {
     const frame = Math.floor(offset / FRAME_RAW_BYTES)
     const { newlines } = this.#log
