@@ -152,8 +152,8 @@ export class UserCommands {
   }
 
   /**
-   * Checks the user's password before an action, which protects browsers that were left unattended. Rejects with
-   * PASSWORD_REQUIRED for a token, BAD_INPUT for a wrong or missing password, and TOO_MANY_REQUESTS.
+   * Checks the user's password before an action, in case someone else uses a browser that was left unattended. Rejects
+   * with PASSWORD_REQUIRED for a token, BAD_INPUT for a wrong or missing password, and TOO_MANY_REQUESTS.
    */
   async confirmPassword(
     { userId, tokenId }: Principal,

@@ -222,7 +222,7 @@ export class AlertCommands {
         sentence('api.channel_keeps_kind', { name: before.name, kind: target.kind })
       )
     const isOtherPlace = placeOf(target) !== placeOf(settings.target)
-    // Sending a secret to an address other than the one it was entered for could leak it.
+    // Sending a secret to an address other than the one for which it was entered could leak it.
     const kept = isOtherPlace && target.kind !== 'webhook' ? null : before.sealedSecret
     this.#checkChannel(settings, secret ?? kept)
     const sealedSecret = secret === undefined ? kept : await this.#parts.secretBox.seal(secret)

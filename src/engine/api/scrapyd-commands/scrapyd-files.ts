@@ -29,8 +29,8 @@ const EXTENSIONS = { logs: '.log', items: '.jl' } as const
 const PIECE_BYTES = 1024 * 1024
 const LISTED_OF_OTHER_NODES = 1000
 /**
- * The maximum number of listed items files per node. Each takes a request to the node. By default, a Scrapyd keeps
- * five.
+ * The maximum number of listed items files per node. Listing one takes a request to the node. By default, a Scrapyd
+ * keeps five.
  */
 const LISTED_ITEMS_OF_A_NODE = 100
 const GONE_IN_A_ROW = 3

@@ -19,7 +19,9 @@ export function describeEngines(rows: readonly EngineRow[], leader: string | nul
   }))
 }
 
-/** Returns the live engines whose location of eggs and logs, or whose encryption keys, differ from those of `self`. */
+/**
+ * Returns the live engines that store eggs and logs elsewhere than `self` does, or encrypt them with different keys.
+ */
 export function listApart(rows: readonly EngineRow[], self: EngineSelf): EngineRow[] {
   const others = rows.filter(
     // The same address means an earlier process of this engine.

@@ -285,7 +285,7 @@ export class Finisher {
       evidence: { ...(one.exit === null ? {} : { exit: exitEvidence(one.exit) }), ...log },
       details: {
         stats: judgement.stats,
-        // A run shorter than the poll interval was never seen running. Its own stats have the duration.
+        // A run shorter than the poll interval was never seen running. Its stats contain the duration.
         ...(one.startedAtMs === null && typeof elapsedSeconds === 'number'
           ? { startedAtMs: Math.round(atMs - elapsedSeconds * 1000) }
           : {})

@@ -36,7 +36,7 @@ interface FollowerParts {
   returned: Pick<ReturnedRuns, 'isExpecting'>
   stuck: Pick<StuckNodes, 'isTakenBackAfter'>
   endedProcesses: Pick<EndedProcesses, 'heldIn'>
-  /** Provides notes for the first timeline entry which shows that the attempt arrived. */
+  /** Provides notes for the first timeline entry that shows that the attempt arrived. */
   sender: Pick<Sender, 'sendNotesOf'>
 }
 

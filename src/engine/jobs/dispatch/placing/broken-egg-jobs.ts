@@ -18,8 +18,8 @@ type Context = Pick<DispatchContext, 'store' | 'fleet' | 'catalog' | 'distributi
 const NODES_NAMED_MAX = 20
 
 /**
- * Ends waiting jobs whose egg no node can import. A job that was queued, or whose project was resumed, after a node's
- * last import waits for another import, because what was missing may have been installed.
+ * Ends waiting jobs whose egg no node can import. A job waits for another import if it was queued, or its project was
+ * resumed, after a node's last import, because what was missing may have been installed.
  */
 export class BrokenEggJobs {
   readonly #context: Context
