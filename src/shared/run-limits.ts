@@ -51,7 +51,7 @@ export function effectiveLimits(ofProject: RunLimits | null, ofJob: RunLimits | 
 export const LOG_LIMITS = ['noProgressSeconds', 'maxErrors', 'maxBanPercent'] as const satisfies readonly LimitName[]
 const LIMITS_EVERYWHERE: ReadonlySet<string> = new Set<LimitName>(['wallSeconds', ...LOG_LIMITS])
 
-/** The number of responses from which the ban rate is representative. */
+/** The minimum number of responses for a representative ban rate. */
 export const BAN_RESPONSES_MIN = 50
 
 export function hasLocalOnlyLimits(limits: RunLimits | null): boolean {

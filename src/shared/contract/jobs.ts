@@ -126,7 +126,7 @@ export const Job = z.object({
   /** The code of `reason` in shared/texts/en.ts, such as `reason.skipped`, if Scrapdeck wrote it. */
   reasonCode: z.string().optional(),
   reasonParams: z.record(z.string(), z.unknown()).optional(),
-  /** What ended a failed job: a line of its log, or why it could not be sent. */
+  /** What ended a failed job: a line of its log, or why the job could not be sent. */
   killingLine: z.string().nullable(),
   /** The code of `killingLine`, if Scrapdeck wrote it. */
   killingLineCode: z.string().optional(),

@@ -198,7 +198,7 @@ export const ProjectSettings = z.object({
   keepItems: z.boolean().default(false)
 })
 export type ProjectSettings = z.infer<typeof ProjectSettings>
-/** For projects without their own settings. Settings stored before `requireResponse` existed do not have that field. */
+/** For projects without their own settings. Settings stored before `requireResponse` existed lack that field. */
 export const DEFAULT_PROJECT_SETTINGS: ProjectSettings = ProjectSettings.parse({
   python: { kind: 'default' },
   limits: null,

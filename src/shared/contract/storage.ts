@@ -72,7 +72,7 @@ export const ProtectionReason = z.enum([
 
 const StoredKind = z.enum(['jobs', 'logs', 'items', 'eggs'])
 
-/** `bytes` of jobs is an estimate: their share of the database. */
+/** For jobs, `bytes` is an estimate: the jobs' share of the database. */
 export const ProjectUsage = z.object({
   project: AnyProjectName,
   jobs: z.object({ count: z.number().int(), bytes: z.number() }),
