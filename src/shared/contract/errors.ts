@@ -8,7 +8,7 @@ const Count = z.number().int()
 export const ErrorState = z.enum(['open', 'resolved', 'ignored'])
 export type ErrorState = z.infer<typeof ErrorState>
 
-/** One error (a traceback or ERROR line) across all runs of a project. Times come from the engine's clock. */
+/** One error (a traceback or ERROR line) across all runs of a project. Times follow the engine's clock. */
 export const ErrorGroup = z.object({
   id: ErrorGroupId,
   project: AnyProjectName,

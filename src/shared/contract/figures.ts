@@ -15,7 +15,7 @@ export const RunSeries = z.object({
 export type RunSeries = z.infer<typeof RunSeries>
 
 /**
- * The figures of a run's log, so far or at its end. Times are in the engine's time if the log's clock and zone are
+ * The figures of a run's log, so far or at its end. Times follow the engine's clock if the log's clock and zone are
  * known. null: the log does not contain the value.
  */
 export const RunFigures = z.object({
