@@ -12,8 +12,8 @@ export interface SshAddress {
   inner: string
 }
 
-// These become arguments of ssh. With other characters, they could act as a %-token or as whitespace in a command of
-// ssh's configuration.
+// These become ssh arguments. Other characters could act as a %-token or as whitespace in a command of the ssh
+// configuration.
 const USER = /^[a-z0-9_][a-z0-9_.+-]{0,63}$/i
 const NAME = /^[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_])?$/i
 const IPV6 = /^\[([0-9a-f:]{2,39}(:\d{1,3}(\.\d{1,3}){3})?)\]$/i

@@ -15,7 +15,7 @@ export function readableName(name: string): string {
 }
 
 /**
- * Control characters, direction marks, and characters without width can make a name look like another one. Terminals
+ * Control characters, direction marks, and characters without width can make a name look like another name. Terminals
  * execute some of them.
  */
 const DIRECTION = '\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069'

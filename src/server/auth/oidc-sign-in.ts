@@ -118,8 +118,8 @@ export class OidcSignIn {
 
   /**
    * Handles a logout that the provider reports. Returns the reported sessions or, if none is known, ends all sessions
-   * of the user. Rejects with SIGN_IN_UNAVAILABLE, or with BAD_INPUT if the report is not signed by the provider or not
-   * meant for this client.
+   * of the user. Rejects with SIGN_IN_UNAVAILABLE, or with BAD_INPUT if the report is not signed by the provider or is
+   * not meant for this client.
    */
   async endByProvider(logoutToken: string): Promise<string[]> {
     this.#logoutTokens ??= this.#loadVerifier()

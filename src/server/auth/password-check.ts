@@ -57,7 +57,7 @@ export type Verdict =
   | { is: 'wrong' }
   | { is: 'blocked'; retryAfterSeconds: number }
 
-/** How long a verified password is accepted on new connections without hashing it again. */
+/** How long a verified password is accepted on new connections without being hashed again. */
 const VERIFIED_FOR_MS = 60_000
 const VERIFIED_MAX = 1_000
 /** The maximum number of concurrent checks for a client that has not sent this user's right password before. */

@@ -91,7 +91,7 @@ export class Sessions {
     this.#credentials = isCurrent ? kept.credentials : null
     this.#byId = new Map(Object.entries(isCurrent ? kept.sessions : {}))
     this.#recordedAtMs = options.clock.nowMs()
-    // Write the file now. Otherwise, changing the password back would also restore its sessions.
+    // Write the file now. Otherwise, changing the password back would also restore the old sessions.
     if (kept !== null && !isCurrent) {
       options.logger.info({}, 'The user name or password has changed: all browsers have been logged out')
       this.#write()
@@ -138,7 +138,7 @@ export class Sessions {
     return all.map(([id, session]) => ({ id, ...session })).toReversed()
   }
 
-  /** Records a use. Returns the token that the browser should use from now on, or null to keep the current token. */
+  /** Records a use of the session. Returns a new token for the browser, or null if the current token stays valid. */
   use(token: string, browser: Browser): string | null {
     const { clock } = this.#options
     const nowMs = clock.nowMs()
