@@ -138,7 +138,7 @@ export class Sessions {
     return all.map(([id, session]) => ({ id, ...session })).toReversed()
   }
 
-  /** Records a use of the session. Returns a new token for the browser, or null if the current token stays valid. */
+  /** Records a use of the session. Returns a new token for the browser, or null if the browser keeps its token. */
   use(token: string, browser: Browser): string | null {
     const { clock } = this.#options
     const nowMs = clock.nowMs()
