@@ -18,7 +18,7 @@ export interface ObserverOptions {
   logger: Logger
   /** Delays the first poll. Thousands of observers that start together must not all connect together. */
   firstLookAfterMs?: number
-  /** Limits concurrent polls of nodes that have not responded, or have not responded recently. Default: no limit. */
+  /** Limits concurrent polls of nodes without a recent response. Default: no limit. */
   inTurn?: <T>(ask: () => Promise<T>, failures: number) => Promise<T>
   /**
    * Whether our jobs are on the node or wait for it. If so, the node is polled every second, not every five seconds.

@@ -355,7 +355,7 @@ export class Scheduler {
     for (const [index, one] of coming.entries()) {
       if (index % SEARCHES_AT_ONCE === SEARCHES_AT_ONCE - 1) await this.#giveWay()
       const make = async () => {
-        // Firings stay in memory from preparation to write, so the remaining schedules are decided when they are due.
+        // Prepared firings stay in memory until they are written, so the remaining schedules are decided when due.
         if (weight > WEIGHT_AT_ONCE) return null
         const decided = await decideFirings(one.state, { ...this.#around(one.state), nowMs: one.dueMs })
         weight += decided.weight

@@ -6,7 +6,7 @@ import { type Clock, Timers } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 
 const LOOK_EVERY_MS = 2_000
-/** Engines that share a name for this long are reported. Longer than a killed process appears to be alive. */
+/** Engines that share a name for this long are reported. A killed process appears to be alive for less time. */
 const NAMESAKES_FOR_MS = 30_000
 
 export interface EnginePlace {
