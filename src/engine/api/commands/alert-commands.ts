@@ -260,7 +260,7 @@ export class AlertCommands {
   }
 
   /**
-   * Returns the notices sent to desktop channels after this message, oldest first, and the cursor for the next call.
+   * Returns the notices sent to desktop channels after message `after`, oldest first, and the cursor for the next call.
    * If `after` is null, returns only the cursor.
    */
   async notices(

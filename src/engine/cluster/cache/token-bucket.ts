@@ -35,7 +35,7 @@ export function takeFrom(
   return { bucket: { left, atMs: filled.atMs }, taken: { isTaken, left } }
 }
 
-/** A bucket's time never goes back, even if another engine's clock, or a cache's after a failover, is behind. */
+/** A bucket's time never goes back, even if a clock (another engine's, or a cache's after a failover) is behind. */
 function fill(bucket: Bucket | null, { burst, perSecond }: BucketRule, nowMs: number): Bucket {
   if (bucket === null) return { left: burst, atMs: nowMs }
   const atMs = Math.max(nowMs, bucket.atMs)

@@ -19,9 +19,7 @@ export function describeEngines(rows: readonly EngineRow[], leader: string | nul
   }))
 }
 
-/**
- * Returns the live engines that store eggs and logs elsewhere than `self` does, or encrypt them with different keys.
- */
+/** Returns the live engines that store eggs and logs elsewhere than `self`, or encrypt them with different keys. */
 export function listApart(rows: readonly EngineRow[], self: EngineSelf): EngineRow[] {
   const others = rows.filter(
     // The same address means an earlier process of this engine.
