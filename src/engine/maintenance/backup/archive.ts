@@ -83,7 +83,7 @@ export async function* archiveOf(
     tar.finalize()
   }
   const filled = fill()
-  // If this fails, the stream fails with the same error.
+  // If filling fails, the stream fails with the same error.
   filled.catch((error: unknown) => tar.destroy(error as Error))
   const compression = createZstdCompress({ params: { [constants.ZSTD_c_compressionLevel]: LEVEL } })
   const compressed = through(Readable.from(tar, { objectMode: false }), compression)
@@ -142,9 +142,9 @@ export interface ReadingBackup {
 }
 
 /**
- * Returns the description of the backup. Only then can the files that `onFile` received be trusted. Rejects with
- * BACKUP_DAMAGED if anything was changed, cut off, left out or added, with ENCRYPTION_KEY_MISSING, or with BAD_INPUT
- * if it is not a backup.
+ * Returns the description of the backup. Do not trust the files that `onFile` receives until this resolves. Rejects
+ * with BACKUP_DAMAGED if anything was changed, cut off, left out or added, with ENCRYPTION_KEY_MISSING, or with
+ * BAD_INPUT if the file is not a backup.
  */
 export async function readArchive(
   source: Readable,
@@ -186,7 +186,7 @@ async function feed(tar: ReturnType<typeof extract>, bytes: AsyncIterable<Uint8A
 
 async function* through(source: Readable, transformation: Transform): AsyncGenerator<Uint8Array> {
   const fed = pipeline(source, transformation)
-  // If this fails, the reader gets the error from the transformation.
+  // If the pipeline fails, the reader gets the error from the transformation.
   fed.catch(() => {})
   yield* transformation
   await fed

@@ -15,7 +15,7 @@ const DAY_MS = 86_400_000
 
 /**
  * Returns the files to delete, oldest first. Never returns a spider's newest file or a file changed within the last
- * day. `isOverTerm`: the file is older than `days`. Files of jobs that may have run twice are deleted only then.
+ * day. `isOverTerm`: the file is older than `days`. Only then are files of jobs that may have run twice deleted.
  */
 export function oldFiles(
   files: readonly RunFile[],

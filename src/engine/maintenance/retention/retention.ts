@@ -24,7 +24,7 @@ import { type KeptEgg, oldEggs } from './eggs.ts'
 
 const ROWS_AT_ONCE = 400
 const PREVIEW_ROWS = 2_000
-/** The target duration of a step. A claim may have to wait for a step. Determines how many jobs a step deletes. */
+/** The target duration of a step, which a claim may have to wait for. Determines how many jobs a step deletes. */
 const STEP_MS = 4
 const JOBS_AT_ONCE = { min: 4, start: 20, max: 150 }
 /** Pauses between steps last several times as long as a step. They are longer if the step had to wait. */

@@ -42,9 +42,7 @@ const CATCH_UP_JOBS = 500
 const SHOWN_MAX = 1_000
 const FIELDS_SHOWN = 200
 
-/**
- * Compares the newest successful run of each spider with its earlier ones. Findings last until a run is as expected.
- */
+/** Compares each spider's newest successful run with its earlier runs. Findings last until a run is as expected. */
 export class ExpectationWatch {
   readonly events = new EventEmitter<{ changed: [] }>()
   readonly #parts: WatchParts

@@ -52,7 +52,7 @@ export function missingRoleProblems(roles: readonly MissingRole[]): Problem[] {
   )
 }
 
-/** Warns if spiders are not isolated, because a user who can upload an egg then has the rights of Scrapdeck. */
+/** Warns if spiders are not isolated, because any user who can upload an egg has the rights of Scrapdeck. */
 export function isolationProblems(why: string | null): Problem[] {
   if (why === null) return []
   const text = say('problem.not_apart', { why })
@@ -88,7 +88,7 @@ export function auditProblems(away: SyslogAway | null): Problem[] {
   return [problem({ id: 'syslog', severity: 'warning', title: say('problem_title.syslog_away'), text, sinceMs })]
 }
 
-/** Warns if the shared cache does not respond, because the engines then act separately. */
+/** Warns if the shared cache does not respond. Without the cache, the engines act separately. */
 export function cacheProblems(cache: CacheState | null): Problem[] {
   if (cache === null || cache.isUp || cache.reason === null) return []
   const { name, reason, sinceMs } = cache

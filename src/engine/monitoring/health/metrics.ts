@@ -351,13 +351,13 @@ export class Metrics extends NamedMetrics {
 let ofProcess: Registry | null = null
 
 /**
- * The metrics of the process, which all its engines share. Created on first use, because the observers cost a little.
+ * The metrics of the process, which all its engines share. Created on first use, because observers cost some CPU time.
  */
 function processRegistry(): Registry {
   if (ofProcess === null) {
     ofProcess = new Registry()
     collectDefaultMetrics({ register: ofProcess })
-    // `promtool check metrics` rejects these: they are sums of other metrics, or gauges named `_total`.
+    // `promtool check metrics` rejects these metrics, which are sums of other metrics or gauges named `_total`.
     for (const kind of ['handles', 'requests', 'resources']) ofProcess.removeSingleMetric(`nodejs_active_${kind}_total`)
   }
   return ofProcess

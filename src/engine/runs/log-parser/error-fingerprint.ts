@@ -92,7 +92,7 @@ function failedDownload({ message }: Pick<LoggedError, 'message'>, exception: Lo
   const inner = FAILURE.exec(given)
   const reason = inner === null ? given : (inner[2] ?? '')
   const known = CAUSES.find(([, text]) => text.test(reason))
-  // Exceptions of other packages are not network failures.
+  // Exceptions from other packages are not network failures.
   if (known === undefined && exception !== null && !/^(?:twisted|scrapy|OpenSSL)\./.test(exception.type)) return null
   const type = known?.[0] ?? inner?.[1] ?? (exception && shortType(exception.type))
   // The last quoted text of an OpenSSL error is the reason. The functions before it change with the version of
@@ -135,7 +135,7 @@ const OLDER_NAMES = new Map([
   ['scrapy.exceptions.UnsupportedURLSchemeError', 'twisted.web.error.SchemeNotSupported']
 ])
 
-/** Python 2 and Twisted include the module of built-in exceptions; Python 3 does not. */
+/** Python 2 and Twisted include the module of built-in exceptions. Python 3 does not. */
 function shortType(type: string): string {
   return OLDER_NAMES.get(type) ?? type.replace(/^(?:builtins|exceptions)\./, '')
 }

@@ -87,7 +87,7 @@ export function readErrorLine(draft: ErrorDraft, whole: string): void {
     if (isGroupHeading(trimmed)) draft.inGroup = true
     draft.reading = 'frames'
     const last = draft.error.exceptions.at(-1)
-    // This is the heading of a group member, for which the border has already added an exception.
+    // The line is the heading of a group member, for which the border has already added an exception.
     if (last === undefined || last.type !== '' || last.frames.length > 0 || depth < last.depth)
       addException(draft, depth)
     return

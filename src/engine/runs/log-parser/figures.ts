@@ -8,7 +8,7 @@ import type { LogSeries } from './series.ts'
  */
 export interface LogFigures {
   bytes: number
-  /** Bytes that were skipped. Counts of lines and records are then too low. */
+  /** Bytes that were skipped. If there are any, the counts of lines and records are too low. */
   skippedBytes: number
   isPartial: boolean
   lines: number

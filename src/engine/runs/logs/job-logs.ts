@@ -108,8 +108,8 @@ export class JobLogs {
   }
 
   /**
-   * Polls the node only while the caller iterates. Without a number, follows the newest attempt that has a log at the
-   * first read. Does not move on to a retry, which writes a different file with different offsets.
+   * Polls the node only while the caller iterates. By default, follows the newest attempt that has a log at the first
+   * read. Does not move on to a retry, which writes a different file with different offsets.
    */
   async *tail(
     jobId: JobId,
@@ -335,6 +335,6 @@ export class JobLogs {
 }
 
 /**
- * Whether the archive has the whole log. If a lost run was found again, the earlier archive lacks a part of its log.
+ * Whether the archive has the whole log. If a lost run was found again, the earlier archive lacks a part of the log.
  */
 const isArchived = ({ logArchived, state }: Attempt): boolean => logArchived && state === 'ended'

@@ -68,7 +68,7 @@ export async function findTime(
         if (head !== null && head.time !== '') return { offset: offset + lineAt, at: `${head.date} ${head.time}` }
         lineAt = end + 1
       }
-      // Keeps the unfinished line, unless it is very long: only its start matters.
+      // Keeps the unfinished line for the next step, unless the line is very long.
       carried = bytes.subarray(lineAt).length > STEP_BYTES ? Buffer.alloc(0) : Buffer.from(bytes.subarray(lineAt))
       isLineStart = carried.length > 0 || bytes.length === lineAt
       offset += bytes.length - carried.length

@@ -37,7 +37,7 @@ interface Download {
 }
 
 /**
- * PROJECT/SPIDER/JOBID.log has the log of the job's newest attempt. A log that cannot be read completely becomes a
+ * PROJECT/SPIDER/JOBID.log contains the log of the job's newest attempt. A log that cannot be read completely becomes a
  * line in the index instead of an error.
  */
 export class LogZips {

@@ -419,8 +419,8 @@ function filterOf(input: FleetLogSearchInput & OnlyProjects): KeptLogFilter {
 const tooSlow = () => new ScrapdeckError('BAD_INPUT', sentence('runs.expression_too_slow_for_logs'))
 
 /**
- * Where to continue: before this log or, if `offset` is set, at this byte of the log and then before it. Unarchived
- * logs are searched first. If `isArchived` is true, they are done.
+ * Where to continue: before this log or, if `offset` is set, at this byte of the log and then before the log.
+ * Unarchived logs are searched first. If `isArchived` is true, they are done.
  */
 interface SearchPlace extends LogKey {
   isArchived: boolean

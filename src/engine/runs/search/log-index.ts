@@ -102,8 +102,8 @@ export class LogIndex {
   }
 
   /**
-   * Deletes segments without logs, except the newest. Empties one sparse segment per call by indexing its logs
-   * again; a later call deletes that segment. Returns the bytes freed.
+   * Deletes segments without logs, except the newest. Empties one sparse segment per call by indexing its logs again,
+   * so that a later call deletes that segment. Returns the bytes freed.
    */
   async reclaim(): Promise<number> {
     while (this.#running !== null) await this.#running
@@ -200,7 +200,7 @@ export class LogIndex {
     const { signal } = this.#stopping
     const directory = this.#directory
     if (!existsSync(directory)) {
-      // Also deletes indexes of older formats.
+      // Also deletes indexes in older formats.
       await rm(dirname(directory), { recursive: true, force: true })
       await store.forgetLogBlocks(null)
       await mkdir(directory, { recursive: true, mode: 0o700 })

@@ -46,7 +46,7 @@ export interface SignalWatchParts {
   disk: () => DiskState | null
   certificateEndsMs: () => number | null
   otherCertificates: () => Promise<{ engine: string; endsAtMs: number }[]>
-  /** The current problems. If two have the same id, the later one counts. */
+  /** The current problems. If two problems have the same id, the later one counts. */
   problems: () => readonly Problem[]
   waitingOf: (lane: string) => Waiting
 }

@@ -15,7 +15,7 @@ export function asOfNow(news: AlertNews, ends: ReadonlyMap<AlertId, number>): Al
   })
   const resolved = [...over, ...news.resolved]
   const shown = firing.length > 0 ? firing : resolved
-  // We do not know which alerts beyond the listed ones have ended.
+  // The message does not say which alerts beyond the listed ones have ended.
   const title = news.moreFiring > 0 ? {} : titleOf(shown.length, messageOf(shown[0]!))
   const kind = firing.length > 0 ? news.kind : 'news'
   return { ...news, kind, ...title, severity: worstOf(shown), firing, resolved }

@@ -194,7 +194,7 @@ async function isBeginning(
   const offset = Math.max(0, sizeBytes - COMPARED_BYTES)
   const range = { offset, limitBytes: sizeBytes - offset }
   const theirs = await read(range)
-  // The log was deleted or truncated again. This is no reason to discard the copy.
+  // The log was deleted or truncated again, which is no reason to discard the copy.
   if (theirs === null || theirs.sizeBytes < sizeBytes) return true
   return Buffer.compare(theirs.bytes, (await spool.read(range)).bytes) === 0
 }

@@ -138,9 +138,7 @@ function endOfPiece(bytes: Buffer, from: number): number {
   return after < 0 ? bytes.length : after + 1
 }
 
-/**
- * Maps the start of a line in the text to its byte. Both have the same newlines, even if the bytes are invalid UTF-8.
- */
+/** Maps the start of a line in the text to its byte. Text and bytes have the same newlines, even for invalid UTF-8. */
 function placesIn(text: string, bytes: Buffer): (lineStart: number) => number {
   let chars = 0
   let at = 0

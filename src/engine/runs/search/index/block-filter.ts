@@ -8,7 +8,7 @@ import { compileWasm, type WasmMemory } from '../../../runtime/wasm.ts'
  * Trigrams cannot distinguish ids, because nearly every MiB has every trigram of digits. Five word characters can.
  */
 
-/** First the bits of trigrams, then the bits of words. */
+/** The trigram bits come first, then the word bits. */
 export const FILTER_BITS = (1 << 16) + (1 << 17)
 export const FILTER_BYTES = FILTER_BITS / 8
 const LINE_END = Uint8Array.of(0x0a)

@@ -30,7 +30,7 @@ import { FILTER_BITS, FILTER_BYTES } from './block-filter.ts'
  */
 export const SEGMENT_BLOCKS = 1_024
 const SLICE_BYTES = SEGMENT_BLOCKS / 8
-/** A row has the filter, its checksum and a marker that shows that the row was written. */
+/** A row contains the filter, its checksum and a marker that shows that the row was written. */
 const ROW_BYTES = FILTER_BYTES + 8
 const WRITTEN = 0x6b636f6c
 /** The filter's bits, plus one slice that shows which blocks have a filter. */
@@ -212,7 +212,7 @@ export function probeBlocks(directory: string, term: BitTerm): Candidates {
   const candidates = new Uint8Array(Math.ceil(end / SEGMENT_BLOCKS) * SLICE_BYTES).fill(255)
   for (let segment = 0; segment * SEGMENT_BLOCKS < end; segment += 1) {
     const found = probeBits(directory, segment, term) ?? probeRows(directory, segment, term)
-    // If the rows are gone, the segment was converted just now. If neither file exists, all its blocks may match.
+    // If the rows are gone, the segment has just been converted. If neither file exists, all its blocks can match.
     candidates.set(found ?? probeBits(directory, segment, term) ?? ALL, segment * SLICE_BYTES)
   }
   return candidates

@@ -42,7 +42,7 @@ export class RecordFinder {
   #format: HeadFormat | null = null
   #offset = 0
   #bytes: Buffer = Buffer.alloc(0)
-  /** The last requested line. Lines above it are not read again, because a log can have no heads at all. */
+  /** The last requested line. Lines above it are not read again, because a log can have no heads. */
   #last: { at: number; found: FoundHead | null } = { at: -1, found: null }
 
   constructor(log: OpenLog, filter: RecordFilter, startedAtMs: number | null) {
@@ -101,7 +101,7 @@ export class RecordFinder {
     return readBytes(this.#log, 0, length)
   }
 
-  /** How far the log's clock is ahead of UTC, in quarters of an hour: its first record minus the run's start. */
+  /** How far the log's clock is ahead of UTC, in quarters of an hour: the first record's time minus the run's start. */
   #zoneOf(startedAtMs: number | null): number {
     if (startedAtMs === null) return 0
     const lines = this.#start(LEARNED_BYTES).toString('utf8').split('\n', 50)

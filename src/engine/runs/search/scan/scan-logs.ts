@@ -32,7 +32,7 @@ export interface ScannedHit {
   time: string | null
 }
 
-/** The result for one log. `error`: it could not be read. `endedAt`: the search stopped at this byte. */
+/** The result for one log. `error`: the log could not be read. `endedAt`: the search stopped at this byte. */
 export interface ScannedLog {
   index: number
   hits: ScannedHit[]
