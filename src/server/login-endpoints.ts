@@ -44,7 +44,7 @@ const TRIES_MAX = 5
 const COOKIES_MAX = 10
 const STEP_DIGITS = 16
 
-/** A login whose password was right but whose second step is missing. */
+/** A login with the correct password whose second step is missing. */
 interface HalfLogin {
   userId: NonNullable<Principal['userId']>
   name: string
@@ -105,7 +105,7 @@ export class LoginEndpoints {
     // The gate has already charged unknown clients.
     const isKnown = authenticator.knows(request)
     const verdict = await authenticator.checkForm(request, { username, password }).catch((error: unknown) => {
-      // The plugin cannot check the password, or the password is right but the user has no role.
+      // The plugin cannot check the password, or the password is correct but the user has no role.
       if (error instanceof ScrapdeckError) return { is: 'refused' as const, error }
       throw error
     })

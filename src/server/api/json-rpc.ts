@@ -20,7 +20,7 @@ import {
 import { readLongLists } from './long-lists.ts'
 import { checkParts } from './unknown-parts.ts'
 
-/** The maximum total size of a batch's responses as JSON, of which several copies are in memory at once. */
+/** The maximum total size of a batch's responses. Several copies of their JSON are in memory at once. */
 const BATCH_ANSWER_BYTES = 12 * 1024 * 1024
 const CALLS_AT_ONCE = 8
 

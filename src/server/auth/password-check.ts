@@ -52,7 +52,7 @@ export type NextStep = 'code' | 'setUp'
 
 export type Verdict =
   | { is: 'right'; principal: Principal }
-  /** The password is right, but a second step is needed. */
+  /** The password is correct, but a second step is needed. */
   | { is: 'half'; principal: Principal; next: NextStep }
   | { is: 'wrong' }
   | { is: 'blocked'; retryAfterSeconds: number }
@@ -60,7 +60,7 @@ export type Verdict =
 /** How long a verified password is accepted on new connections without being hashed again. */
 const VERIFIED_FOR_MS = 60_000
 const VERIFIED_MAX = 1_000
-/** The maximum number of concurrent checks for a client that has not sent this user's right password before. */
+/** The maximum number of concurrent checks for a client that has not sent this user's correct password before. */
 const CHECKED_AT_ONCE_MAX = 4
 const BUSY_MS = 1_000
 

@@ -22,8 +22,8 @@ import { changesNothing, checkRequestOrigin, ANONYMOUS, type Caller } from './re
 type Raw = FastifyRequest['raw']
 
 /**
- * The maximum memory for incomplete bodies, which clients with credentials can take minutes to send. When the memory is
- * full, the connection with the oldest body is closed.
+ * The maximum memory for incomplete bodies, which clients with credentials can take minutes to send. When it is used
+ * up, the connection with the oldest body is closed.
  */
 const ROOM_BYTES = 256 * 1024 * 1024
 

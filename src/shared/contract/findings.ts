@@ -56,7 +56,7 @@ export const JobExpectations = z.object({
 export type JobExpectations = z.infer<typeof JobExpectations>
 
 export const findingsContract = {
-  /** Spiders whose newest successful run differs from earlier runs and was not dismissed by a user. Newest first. */
+  /** Spiders whose newest successful run differs from earlier runs, without dismissed findings. Newest first. */
   list: read('read', 'GET /findings', 'seen').output(z.object({ spiders: z.array(SpiderFindings) })),
   ofJob: read('read', 'GET /jobs/{id}/findings', { id: 'job' }, { answerBytes: () => 300_000 })
     .input(z.object({ id: JobId }))
