@@ -5,7 +5,7 @@ import type { Engine } from '../engine/index.ts'
 
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60]
-/** The content type of streams. These last for hours by design, so their duration is not a response time. */
+/** The content type of streams. A stream lasts for hours by design, so its duration is not a response time. */
 const STREAM = /^text\/event-stream/
 
 /** Counts requests by route, not by path, because every job has its own paths. */

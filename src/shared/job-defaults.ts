@@ -100,7 +100,7 @@ export function readTaken(timeline: readonly Transition[]): TakenDefaults {
   }
 }
 
-/** The newest entry that describes the order, because a crawl order can be changed before it runs. */
+/** The newest entry that describes the order. A crawl order can be changed before it runs. */
 export const orderEntry = (timeline: readonly Transition[]): Transition | undefined =>
   timeline.findLast(({ kind, evidence }) => kind === 'queued' || 'jsonParams' in evidence)
 

@@ -23,7 +23,7 @@ const JOBID = {
 const REASON = { type: TEXT_OR_NULL, description: 'cancelled, lost, unclear, or why the run failed; else null' }
 const STATUS = { type: 'string' as const, enum: [...ORDER_STATUSES] }
 
-/** The API has the same paths, and a document cannot contain a path twice, so these use the server `/jobs`. */
+/** The API has the same paths, and a document cannot contain a path twice, so these paths use the server `/jobs`. */
 export function schedulerPaths(
   stream: Operation,
   problem: OpenAPI.ResponseObject

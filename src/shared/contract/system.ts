@@ -126,7 +126,7 @@ export const Problem = z.object({
       'create_environment',
       'open_nodes',
       'resume',
-      /** Gives up on the jobs' attempts on `nodeId` and runs the jobs on other nodes. */
+      /** Gives up on the attempts on `nodeId` and runs their jobs on other nodes. */
       'run_elsewhere',
       'open_discovery',
       'open_project',
