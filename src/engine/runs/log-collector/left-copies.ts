@@ -18,7 +18,7 @@ export interface LeftCopiesParts {
   mostBytes?: number
 }
 
-/** How long the copy of an ended run's log is left unfinished. A lost run can be found again. */
+/** How long the copy of an ended run's log is left alone. A lost run can be found again. */
 const STAYS_MS = 600_000
 const WAITS_MS = 86_400_000
 const MOST_BYTES = 256 * 1024 * 1024

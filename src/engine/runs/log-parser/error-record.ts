@@ -70,7 +70,7 @@ const CHAINED = [
 ]
 const GROUP_HEADING = `Exception Group ${TRACEBACK_HEADING}`
 
-/** Reads the next line of the record. The first line is its message. Only MAX_ERROR_LINE characters matter. */
+/** Reads the next line of the record, up to MAX_ERROR_LINE characters. The first line is the message. */
 export function readErrorLine(draft: ErrorDraft, whole: string): void {
   const { line, depth, isBorder } = draft.inGroup ? withoutMargin(whole) : { line: whole, depth: 0, isBorder: false }
   if (isBorder) {

@@ -128,7 +128,7 @@ export function historyOfDay(
     const known = [...(before === undefined ? [] : [before]), ...during].map(({ value }) => value)
     if (known.length > 0) values.push(known.reduce((one, other) => worst(one, other)))
   }
-  // The last recorded value can be outdated.
+  // The last recorded value can be outdated, so the current value replaces it.
   values.splice(-1, 1, now)
   if (values.length < 2) return null
   const hours = (values.length * BAR_MS) / 3_600_000

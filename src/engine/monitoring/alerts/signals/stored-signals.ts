@@ -147,7 +147,7 @@ export function errorSignalOf(group: StoredErrorGroup): Signal {
 export const bornMs = ({ firstSeenMs, reopenedAtMs }: Pick<StoredErrorGroup, 'firstSeenMs' | 'reopenedAtMs'>): number =>
   Math.max(firstSeenMs, reopenedAtMs ?? 0)
 
-/** If a spider has never succeeded, the wait counts from the creation of the first rule that expects it. */
+/** If a spider has never succeeded, the wait counts from the creation of the first rule that expects a success. */
 export async function overdueSignals(
   store: FindingStore,
   rules: readonly AlertRule[],
