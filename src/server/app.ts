@@ -69,7 +69,7 @@ export interface AppOptions {
   signIn?: SignInOptions | undefined
   /** By default, metrics are served, require authentication, and have the prefix `scrapdeck_`. */
   metrics?: { isServed: boolean; prefix: string; openTo: readonly string[] } | undefined
-  /** The certificate of the app's TCP sockets. If absent, they use plain HTTP. */
+  /** The certificate of the app's TCP sockets. If absent, these sockets use plain HTTP. */
   certificate?: CertificateFiles | null | undefined
   bindAddress: string
   port: () => number

@@ -56,7 +56,7 @@ export function createTlsServer(certificate: CertificateFiles, handle: RequestLi
   })
 }
 
-/** Makes the request look like HTTP/1.1: adds a host, a header that announces a body, and a time limit for it. */
+/** Makes the request look like HTTP/1.1: adds a host, a header that announces a body, and its time limit. */
 function prepare(request: Http2ServerRequest): void {
   if (request.authority !== undefined) request.headers.host = request.authority
   if (request.stream.endAfterHeaders) return

@@ -17,7 +17,7 @@ export interface SessionToken {
   /** null for the owner. */
   userId: UserId | null
   beganAtMs: number
-  /** Using the session does not extend it. */
+  /** Using the session does not postpone its end. */
   endsAtMs: number
   signedInWith: SignedInWith
   /** The hash of the part that is renewed. */

@@ -197,7 +197,7 @@ export const crawlOrdersContract = {
     )
     .output(z.object({ orders: z.array(CrawlOrder), next_after: z.string().nullable() })),
   get: read('read', 'GET /crawl/{id}', { id: 'crawlOrder' }).input(OrderId).output(CrawlOrder),
-  /** Applies to the next runs. A single crawl can change only before its first run, and that also needs `jobs.run`. */
+  /** Applies to the next runs. A single crawl can change only before its first run, if the caller has `jobs.run`. */
   update: write('schedules.change', 'PATCH /crawl/{id}', { id: 'crawlOrder' }).input(CrawlChange).output(CrawlOrder),
   /** Removes a repeated crawl (its jobs stay), or cancels a single crawl. False: the job had already ended. */
   cancel: write('jobs.cancel', 'DELETE /crawl/{id}', { id: 'crawlOrder' })
