@@ -5,24 +5,33 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/nodes.ts'
 import { say, waitFor } from '../../shared/texts/message.ts'
 import { translated } from '../api/in-language.ts'
+import { createFakeEngine } from '../testing/fake-engine.ts'
+import { openRealEngine } from '../testing/real-engine.ts'
 import { walkApp } from '../testing/walk-app.ts'
 
-let walk: Awaited<ReturnType<typeof walkApp>>
+let walk: ReturnType<typeof walkApp>
 afterEach(() => walk.app.stop())
 
 it('each screen shows only texts of the catalogue, so that a second language is a file', {
   timeout: 90_000
 }, async () => {
-  walk = await walkApp()
+  const engine = await openRealEngine('fleet')
+  walk = walkApp(engine)
   for (const screen of walk.screens) await walk.open(screen)
-  const job = [...walk.engine.jobs.values()].find(({ status }) => status === 'failed')!
-  for (const tab of ['log', 'stats', 'items', 'settings']) await walk.open(`/jobs?job=${job.id}&tab=${tab}`)
+  const { jobs } = await engine.client.jobs.list({ limit: 500 })
+  const ofEachStatus = new Map(jobs.map((job) => [job.status, job.id]))
+  for (const id of ofEachStatus.values()) await walk.open(`/jobs?job=${id}`)
+  const { alerts } = await engine.client.alerts.list({ limit: 100 })
+  for (const { id } of alerts) await walk.open(`/alerts?alert=${id}`)
+  const { schedules } = await engine.client.schedules.list({ limit: 100 })
+  for (const { id } of schedules) await walk.open(`/schedules?schedule=${id}`)
   expect(walk.found).toEqual({})
 })
 
 it('renders what the engine sends by its code: errors, and texts in live changes', async () => {
-  walk = await walkApp()
-  const { engine, open, settle } = walk
+  const engine = createFakeEngine({ jobCount: 60 })
+  walk = walkApp(engine)
+  const { open, settle } = walk
   engine.failures.set('nodes.list', new ScrapdeckError('NODE_NOT_FOUND', sentence('nodes.no_node', { id: 'eu-9' })))
   await open('/nodes')
   expect(document.body.textContent).toContain('⟦There is no node eu-9')

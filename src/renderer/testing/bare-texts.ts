@@ -5,12 +5,12 @@ import { contract } from '../../shared/contract/index.ts'
 const STAYS = new Set(
   [
     // Names of products, protocols, formats and files, and `v` before a version.
-    'Scrapdeck Scrapy Scrapyd Python PagerDuty macOS curl scrapy.cfg JSON CSV TLS STARTTLS SRV AAAA UTC',
+    'Scrapdeck Scrapy Scrapyd Python PagerDuty macOS curl scrapy.cfg JSON CSV TLS STARTTLS SRV AAAA SHA UTC kubernetes',
     // Levels of Python's logging, signals, and units by their international symbols.
     'DEBUG INFO WARNING ERROR CRITICAL INT KILL ms min kB MB GB',
     // Examples of what users type: addresses, cron, a code of a sign-in.
-    'WDJB-MJHT scrapyd-1.example.net scrapyd-2.example.net https deploy secret@scrapyd-2.example.net base',
-    'ssh ops@bastion http scrapyd.crawl.svc.cluster.local example.net scrapdeck'
+    'WDJB-MJHT https deploy base',
+    'ssh ops@bastion http scrapyd.crawl.svc.cluster.local scrapdeck localhost'
   ].flatMap((words) => words.split(' '))
 )
 
@@ -18,9 +18,9 @@ const STAYS = new Set(
 const WRITTEN_BY_OTHERS =
   /\.(?:name|nodeName|ruleName|comment|description|pauseNote|title|culprit|killingLine|crawl|expression|userAgent|reason|finish_reason|why|answer|conversation|output|message)$|^cells\.text$|^(?:value|printed)\.text$|^channels\.problem$|^params\./
 
-/** Sentences of the engine that have no code yet. */
+/** Sentences of the engine that have no code yet. The last is in examples of the API, which have no codes. */
 const WITHOUT_CODE =
-  /^(?:sources|webhooks|environments|python)\.problem$|^(?:start|secrets)\.text$|^terms\.reason$|^unusual\.text$/
+  /^(?:sources|webhooks|environments|python)\.problem$|^(?:start|secrets)\.text$|^terms\.reason$|^deployments\.error$|^acknowledged\.by$|^(?:unusual|alerts)\.text$/
 
 const SHOWN_ATTRIBUTES = ['aria-label', 'aria-description', 'aria-valuetext', 'title', 'placeholder', 'alt']
 
@@ -58,6 +58,7 @@ const hasBareWord = (text: string, data: Data): boolean =>
 const isKept = (word: string, data: Data): boolean =>
   [word, word.replace(/[._]$/, '')].some((one) => STAYS.has(one) || data.hasWord(one)) ||
   /^(.)\1+$/.test(word) ||
+  /example\.net$/.test(word) ||
   // Names of events and operations.
   /^[a-z]+\.[a-z]+$/.test(word) ||
   word.split(BETWEEN_WORDS).every((part) => part.length < 2 || STAYS.has(part) || data.hasWord(part))

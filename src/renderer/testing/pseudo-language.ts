@@ -44,8 +44,11 @@ function wrap(text: string, given: readonly string[] = []): string {
 
 const literally = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`)
 
+/** Parameters that choose between words and are not shown: the units of alerts. */
+const CODES = new Set(['runs', 'items', 'errors', 'jobs', 'hours', 'days'])
+
 function stringsIn(given: unknown): string[] {
-  if (typeof given === 'string') return given.length > 1 ? [given] : []
+  if (typeof given === 'string') return given.length > 1 && !CODES.has(given) ? [given] : []
   return typeof given === 'object' && given !== null && !isValidElement(given)
     ? Object.values(given).flatMap(stringsIn)
     : []

@@ -1,18 +1,17 @@
 import { vi } from 'vitest'
 import { mapAnswers } from '../api/in-language.ts'
 import { bareTexts, createData } from './bare-texts.ts'
-import { createFakeEngine } from './fake-engine.ts'
+import type { Client } from '../api/wire.ts'
 import { renderApp } from './render-app.tsx'
 
 /** Opens screens of the app one after the other, and collects bare texts with the place where each was first seen. */
-export async function walkApp() {
-  const engine = createFakeEngine({ jobCount: 60, hasSeveralEngines: true, isInBrowser: true })
+export function walkApp(engine: { client: Client; stop(): void }) {
   const data = createData()
   const client = mapAnswers(engine.client, (answer) => {
     data.read(answer)
     return answer
   })
-  const app = renderApp({ ...engine, client })
+  const app = renderApp({ client, stop: () => engine.stop() })
   const found: Record<string, string> = {}
   const look = (where: string) => {
     for (const text of bareTexts(document.body, data)) found[text] ??= where
@@ -34,5 +33,5 @@ export async function walkApp() {
     look(where)
   }
   const screens = Object.keys(app.router.routesByPath).filter((path) => !path.includes('$'))
-  return { engine, app, found, screens, open, click, settle }
+  return { app, found, screens, open, click, settle }
 }
