@@ -29,7 +29,7 @@ test('a user signs in with a real identity provider, has the role of the group, 
       }
     })
     const signInAs = async (person: string) => {
-      await page.getByRole('link', { name: 'Sign in with Example ID' }).click()
+      await page.getByRole('link', { name: 'Log in with Example ID' }).click()
       await page.getByPlaceholder('Enter any login').fill(person)
       await page.getByPlaceholder('and password').fill('any')
       await page.getByRole('button', { name: 'Sign-in' }).click()
@@ -49,7 +49,7 @@ test('a user signs in with a real identity provider, has the role of the group, 
 
     await session.getByRole('button', { name: 'Log out of this browser' }).click()
     await page.getByRole('button', { name: /Yes, sign me out/ }).click()
-    await expect(page.getByRole('link', { name: 'Sign in with Example ID' })).toBeVisible()
+    await expect(page.getByRole('link', { name: 'Log in with Example ID' })).toBeVisible()
     await page.goto(`${deck}/ui/`)
     await expect(page).toHaveURL(`${deck}/ui/login`)
 

@@ -46,10 +46,10 @@ it('exports JSON lines, and an offline check detects changes to them', async () 
   const changed = await verify()
   expect([changed.code, changed.error]).toEqual([
     EXIT_CODES.badOutcome,
-    expect.stringMatching(/^Entry 2 does not fit\./)
+    expect.stringMatching(/^The chain of hashes breaks at entry 2\./)
   ])
   writeFileSync(path, lines.toSpliced(1, 1).join('\n'))
-  expect((await verify()).error).toMatch(/^Entry 3 does not fit\. It follows entry 1/)
+  expect((await verify()).error).toMatch(/^The chain of hashes breaks at entry 3\. It follows entry 1/)
   writeFileSync(path, `${lines[0]}\nnonsense\n`)
   expect((await verify()).error).toMatch(/Line 2 is no entry/)
 })

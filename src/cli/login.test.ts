@@ -65,7 +65,7 @@ it('signs in with the browser, and commands then use that login for that address
   const elsewhere = await run(['jobs'], { url: 'http://10.1.2.3' })
   expect([elsewhere.code, elsewhere.error]).toEqual([
     EXIT_CODES.unauthorized,
-    expect.stringContaining('To sign in with the browser: scrapdeck login http://10.1.2.3')
+    expect.stringContaining('To log in with the browser: scrapdeck login http://10.1.2.3')
   ])
   expect(pages[0]).toContain('Signed in')
   expect(tokens()).toHaveLength(1)

@@ -57,7 +57,7 @@ describe('sign-in with OIDC', () => {
   it('leads from the login page through the provider to the requested page, with the role of the group', async () => {
     const { deck, browser, signIn, me, engine } = await openWithProvider()
     const page = await browser.go(`${deck}/ui/login`)
-    expect(page.body).toContain('<a class="button" href="/ui/login/oidc">Sign in with Example ID</a>')
+    expect(page.body).toContain('<a class="button" href="/ui/login/oidc">Log in with Example ID</a>')
     const { answer } = await signIn('anna-7', browser, `?page=${encodeURIComponent('#/jobs?state=failed')}`)
     expect([answer.status, answer.location]).toEqual([303, `${deck}/ui/#/jobs?state=failed`])
     expect(await me()).toMatchObject({ name: 'anna', role: 'operator' })

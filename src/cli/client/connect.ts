@@ -186,7 +186,7 @@ const userFact = (username: string): string[] => (username === '' ? [] : [`user 
 function noPassword(address: string, facts: string[]): CommandEnd {
   return new CommandEnd(
     EXIT_CODES.unauthorized,
-    `No password for ${address} (${facts.join('; ')}). Set SCRAPDECK_USERNAME and SCRAPDECK_PASSWORD, use --username and --password-file, or name it in ~/.netrc. ${WHO_KNOWS} To sign in with the browser: scrapdeck login ${address}`
+    `No password for ${address} (${facts.join('; ')}). Set SCRAPDECK_USERNAME and SCRAPDECK_PASSWORD, use --username and --password-file, or name it in ~/.netrc. ${WHO_KNOWS} To log in with the browser: scrapdeck login ${address}`
   )
 }
 

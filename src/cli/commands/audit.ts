@@ -198,7 +198,7 @@ function describeCheck(check: Omit<AuditCheck, 'head'> & { head?: AuditCheck['he
 
 function problemOf({ broken, hasExpected }: Omit<AuditCheck, 'head'>): string | null {
   if (broken !== null)
-    return `Entry ${broken.seq} does not fit. ${broken.problem}. Compare it with an export or with syslog.`
+    return `The chain of hashes breaks at entry ${broken.seq}. ${broken.problem}. Compare it with an export or with syslog.`
   if (hasExpected !== false) return null
   return 'No entry has the expected hash: the log was written anew, or the entry is older than the log is kept. Compare it with an export or with syslog.'
 }

@@ -26,11 +26,14 @@ interface LoginFlags {
 }
 
 export function addLoginCommands({ add, group }: ClientCommands): void {
-  const addLogin = group('login', 'Sign in to a Scrapdeck with your browser; "login status" lists where you are.')
+  const addLogin = group(
+    'login',
+    'Log in to a Scrapdeck with your browser; "login status" lists where you are logged in.'
+  )
 
   addLogin(
     'to [url]',
-    'Sign in with the browser, and keep a token for this command line.',
+    'Log in with the browser, and keep a token for this command line.',
     (command) =>
       command
         .option('--no-browser', 'show a code to type in any browser (default without a screen, and over SSH)')
@@ -77,7 +80,7 @@ export function addLoginCommands({ add, group }: ClientCommands): void {
       table(
         ['address', 'user', 'state', 'expires', 'token in'],
         logins.map((login) => [login.url, login.userName, login.state, untilOf(login), login.store]),
-        'Not logged in anywhere. To sign in: scrapdeck login https://HOST'
+        'Not logged in anywhere. To log in: scrapdeck login https://HOST'
       )
     )
   })
@@ -130,7 +133,7 @@ function addressOf(given: string | undefined, terminal: Terminal): string {
   if (named === undefined) {
     throw new CommandEnd(
       EXIT_CODES.usage,
-      'Name the address to sign in to: scrapdeck login https://HOST. The service on this machine needs no login.'
+      'Name the address to log in to: scrapdeck login https://HOST. The service on this machine needs no login.'
     )
   }
   const url = readUrl(named)

@@ -58,7 +58,7 @@ export function loginPage({ problem, signInWith, passkeys, isElsewhere = false }
   const elsewhere =
     signInWith === null
       ? ''
-      : `<a class="button" href="${SIGN_IN_PATH}">Sign in with ${escapeHtml(signInWith)}</a>
+      : `<a class="button" href="${SIGN_IN_PATH}">Log in with ${escapeHtml(signInWith)}</a>
 <p class="or">or with a password of this Scrapdeck</p>
 `
   const hint =

@@ -157,7 +157,7 @@ export class ChainCheck {
     const { seq, hash } = this.#last
     if (entry.seq !== seq + 1) return `It follows entry ${seq}: what was between them is missing`
     if (hashOf(hash, entry.record) !== entry.hash) {
-      return 'Its hash does not fit: this entry, or the hash of the one before it, was changed'
+      return 'Its hash is not that of its content: this entry, or the hash of the one before it, was changed'
     }
     const columns: Record<string, unknown> = columnsOf(JSON.parse(entry.record) as AuditRecord)
     const given: Record<string, unknown> = { ...entry }

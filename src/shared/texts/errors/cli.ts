@@ -93,7 +93,7 @@ export const cliErrors = {
   'cli.sign_in_response_unexpected': () => 'The response to the sign-in is not from Scrapdeck. Start again.',
   'cli.sign_in_failed': ({ text }: { text: string }) => `${text}. Start again.`,
   'cli.no_program_sign_in': ({ address }: { address: string }) =>
-    `${address} cannot sign in programs: it is an older Scrapdeck, or something else. Check the address, or use a token.`,
+    `${address} cannot log in programs: it is an older Scrapdeck, or something else. Check the address, or use a token.`,
   'cli.key_file_unreadable': ({ path, errorCode }: { path: string; errorCode: string }) =>
     `${path} cannot be read (${errorCode}). Without --add, a new key file is made.`,
   'cli.key_file_exists': ({ path }: { path: string }) =>
