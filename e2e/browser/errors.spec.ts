@@ -58,7 +58,7 @@ test('errors of real runs are grouped over all jobs with their traceback, also o
 
   await page.getByRole('link', { name: 'Running' }).click()
   await page.getByRole('button', { name: 'Cancel demo/slow' }).click()
-  await page.getByRole('button', { name: 'Undo the cancel of demo/slow' }).click()
+  await page.getByRole('button', { name: 'Undo the cancellation of demo/slow' }).click()
   await page.getByRole('button', { name: 'Cancel demo/slow' }).click()
   await until('it was cancelled', async () => (await service.client.jobs.status({ id: slow })).outcome === 'cancelled')
   await expect(page.getByText('Nothing is running')).toBeVisible()

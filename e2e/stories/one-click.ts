@@ -44,7 +44,7 @@ export async function runAndCancel(page: Page, client: Client): Promise<void> {
   const row = page.getByRole('grid', { name: 'Jobs' }).getByRole('row').filter({ hasText: 'slow' }).first()
   await row.getByRole('button', { name: 'Cancel demo/slow' }).click()
   await expect(row).toContainText(/cancel in \d s/)
-  await row.getByRole('button', { name: 'Undo the cancel of demo/slow' }).click()
+  await row.getByRole('button', { name: 'Undo the cancellation of demo/slow' }).click()
   await expect(row).toContainText('running')
   expect((await newest()).cancelAskedAtMs).toBe(null)
   const askedAtMs = Date.now()

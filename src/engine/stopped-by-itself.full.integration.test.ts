@@ -72,7 +72,7 @@ test.each(['local', 'scrapyd'] as const)(
 test('a spider with fewer items than its project requires has failed, even if it closed normally', async () => {
   await client.projects.changeSettings({ project: 'shop', settings: { outcome: { minItems: 2 } } })
   const { job } = await runOn('scrapyd', 'poor')
-  expect(job).toMatchObject({ status: 'failed', reason: 'items below 2', items: 1 })
+  expect(job).toMatchObject({ status: 'failed', reason: 'fewer than 2 items', items: 1 })
   await client.projects.changeSettings({ project: 'shop', settings: { spiderOutcomes: { poor: { minItems: 1 } } } })
   expect((await runOn('local', 'poor')).job).toMatchObject({ status: 'succeeded', reason: 'finished' })
 })

@@ -92,7 +92,7 @@ const publish = () =>
     byId: new Map([...all.values()].flatMap((one) => [...one.ids].map((id) => [id, one] as const)))
   })
 
-/** When the cancel of this row will be sent, in words. null: no cancel is pending. */
+/** When the cancel request for this row will be sent, in words. null: none is pending. */
 export function useCancelCountdown(id: string): string | null {
   const atMs = usePendingCancels(({ byId }) => byId.get(id)?.atMs)
   const nowMs = useNow()

@@ -14,7 +14,7 @@ const ended = (why: Message | string) =>
 
 test.each([
   [say('reason.end_hidden'), 'end not visible in the log Quiet log'],
-  [say('reason.items_below', { min: 5 }), 'items below 5 Few items'],
+  [say('reason.items_below', { min: 5 }), 'fewer than 5 items Few items'],
   [say('reason.no_response'), 'no response at all'],
   [say('reason.killed', { signal: 'SIGKILL' }), 'killed by SIGKILL'],
   [say('reason.exit_code', { exitCode: 1 }), 'exit code 1'],

@@ -1,7 +1,7 @@
 import { formatMegabytes } from '../run-limits.ts'
 import { formatDuration } from '../time.ts'
 import type { JobId, Outcome } from '../contract/index.ts'
-import type { Words } from './parts.ts'
+import { several, type Words } from './parts.ts'
 
 interface InSeconds {
   limit: Words
@@ -48,9 +48,9 @@ export const reasons = {
   'reason.no_log': () => 'no log',
 
   'reason.no_response': () => 'no response at all',
-  'reason.errors_above': ({ max }: { max: number }) => `errors above ${max}`,
-  'reason.items_below': ({ min }: { min: number }) => `items below ${min}`,
-  'reason.pages_below': ({ min }: { min: number }) => `pages below ${min}`,
+  'reason.errors_above': ({ max }: { max: number }) => `more than ${several(max, 'error')}`,
+  'reason.items_below': ({ min }: { min: number }) => `fewer than ${several(min, 'item')}`,
+  'reason.pages_below': ({ min }: { min: number }) => `fewer than ${several(min, 'page')}`,
   'reason.finish_reason': ({ finishReason }: { finishReason: string }) => `finish reason ${finishReason}`,
   /** A reason with details from the log or node, for the timeline. */
   'ended.count': ({ reason, count }: { reason: Words; count: number }) => `${reason} (had ${count})`,

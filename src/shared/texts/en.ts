@@ -13,7 +13,7 @@ import { reasons } from './en-reasons.ts'
 import { firings } from './en-schedules.ts'
 import { sshProblems } from './en-ssh.ts'
 import { namesErrors } from './errors/names.ts'
-import { type AtNode, type Words, withoutStop, withStop } from './parts.ts'
+import { type AtNode, several, type Words, withoutStop, withStop } from './parts.ts'
 
 type List = 'running' | 'pending' | 'finished'
 /** Who did something; null: the owner of this machine, or Scrapdeck itself. */
@@ -324,8 +324,7 @@ export const en = {
     const { project, spider, tag, perNode, live, max } = of
     const tagged = tag === null ? '' : ` tagged ${tag}`
     const where = perNode ? ` on each node${tagged} with a free slot` : tag === null ? '' : ` on nodes${tagged}`
-    const runs = `${max} ${max === 1 ? 'run' : 'runs'}${runsOf(project, spider)}`
-    return `${live} of at most ${runs} ${live === 1 ? 'is' : 'are'} live${where}`
+    return `the limit of ${several(max, 'run')}${runsOf(project, spider)} is reached${where} (${live} live)`
   },
   'limit.logs_kept': ({ node, logs, spider }: AtNode & { logs: number; spider: string }) =>
     `${node} keeps ${logs === 1 ? '1 log' : `${logs} logs`} of a spider: another run of ${spider} would delete the log of a running one`,

@@ -61,10 +61,10 @@ function succeeded(counts: Partial<Judgement['counts']>, reason = 'finished'): J
 
 describe('the rules of a project', () => {
   test.each([
-    [{ maxErrors: 10 }, { errors: 14 }, 'errors above 10', 'errors above 10 (had 14)'],
-    [{ minItems: 100 }, { items: 3 }, 'items below 100', 'items below 100 (had 3)'],
-    [{ minPages: 5 }, { pages: 0 }, 'pages below 5', 'pages below 5 (had 0)'],
-    [{ maxErrors: 0, minItems: 1 }, { errors: 1, items: 0 }, 'errors above 0', 'errors above 0 (had 1)']
+    [{ maxErrors: 10 }, { errors: 14 }, 'more than 10 errors', 'more than 10 errors (had 14)'],
+    [{ minItems: 100 }, { items: 3 }, 'fewer than 100 items', 'fewer than 100 items (had 3)'],
+    [{ minPages: 5 }, { pages: 0 }, 'fewer than 5 pages', 'fewer than 5 pages (had 0)'],
+    [{ maxErrors: 0, minItems: 1 }, { errors: 1, items: 0 }, 'more than 0 errors', 'more than 0 errors (had 1)']
   ])('%j fail a run with %j: %s', (given, counts, reason, words) => {
     expect(applyOutcomeRules(succeeded(counts), given, OK)).toMatchObject({ outcome: 'failed', reason, words })
   })
@@ -81,7 +81,7 @@ describe('the rules of a project', () => {
     expect(applyOutcomeRules(own, { finishReasons: ['done'] }, { hasFailedExit: true }).outcome).toBe('failed')
     expect(
       applyOutcomeRules({ ...own, counts: { ...own.counts, items: 0 } }, { finishReasons: ['done'], minItems: 1 }, OK)
-    ).toMatchObject({ outcome: 'failed', reason: 'items below 1' })
+    ).toMatchObject({ outcome: 'failed', reason: 'fewer than 1 item' })
     // Without the dump of the stats, the log still shows why the spider closed.
     const tail = '2026-11-21 01:00:00 [scrapy.core.engine] INFO: Spider closed (done)\n'
     const undumped = judgeOutcome({ tail, exit: null, cancelAsked: false })
@@ -147,7 +147,7 @@ describe('the rules of a project', () => {
     const unclear: Judgement = { ...succeeded({ errors: 4 }), outcome: 'unclear', reason, stats: null }
     expect(applyOutcomeRules(unclear, { maxErrors: 3 }, OK)).toMatchObject({
       outcome: 'failed',
-      reason: 'errors above 3'
+      reason: 'more than 3 errors'
     })
     const others = { maxErrors: 4, minItems: 1, minPages: 1, requireResponse: true, finishReasons: ['finished'] }
     expect(applyOutcomeRules(unclear, others, OK)).toMatchObject({ outcome: 'unclear', reason })

@@ -3,7 +3,7 @@ import { asParam, type Message, say } from '../../../shared/texts/message.ts'
 import type { ScrapyStats } from '../../runs/log-parser/closing-stats.ts'
 import type { Judgement } from './outcome.ts'
 
-/** `words` is the reason with the value that broke the rule, as in `errors above 10 (had 14)`. */
+/** `words` is the reason with the value that broke the rule, as in `more than 10 errors (had 14)`. */
 export type RuledJudgement = Judgement & { words: Message }
 
 /**

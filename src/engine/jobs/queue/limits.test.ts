@@ -23,15 +23,19 @@ describe('limits on live jobs', () => {
   })
 
   it.each([
-    [{ max: 4 }, 4, '4 of at most 4 runs are live'],
-    [{ project: 'shop', max: 2 }, 5, '5 of at most 2 runs of project shop are live'],
-    [{ spider: 'price*' }, 1, '1 of at most 1 run of price* is live'],
-    [{ project: 'shop', spider: 'prices', max: 3 }, 2, '3 of at most 3 runs of shop/prices are live'],
-    [{ project: 'shop', tag: 'eu', max: 3 }, 3, '3 of at most 3 runs of project shop are live on nodes tagged eu'],
+    [{ max: 4 }, 4, 'the limit of 4 runs is reached (4 live)'],
+    [{ project: 'shop', max: 2 }, 5, 'the limit of 2 runs of project shop is reached (5 live)'],
+    [{ spider: 'price*' }, 1, 'the limit of 1 run of price* is reached (1 live)'],
+    [{ project: 'shop', spider: 'prices', max: 3 }, 2, 'the limit of 3 runs of shop/prices is reached (3 live)'],
+    [
+      { project: 'shop', tag: 'eu', max: 3 },
+      3,
+      'the limit of 3 runs of project shop is reached on nodes tagged eu (3 live)'
+    ],
     [
       { spider: 'slow', perNode: true, max: 2 },
       0,
-      '2 of at most 2 runs of slow are live on each node with a free slot'
+      'the limit of 2 runs of slow is reached on each node with a free slot (2 live)'
     ],
     [{ project: 'shop', max: 0 }, 1, 'no run of project shop may start: the limit is 0'],
     [{ tag: 'eu', max: 0 }, 0, 'no run may start on nodes tagged eu: the limit is 0']

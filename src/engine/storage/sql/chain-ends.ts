@@ -59,11 +59,11 @@ export type ChainEnds = ReturnType<typeof createChainEnds>
  * (its line). These records are needed in three cases:
  *
  *   - A due end is needed until it is answered.
- *   - An answered end is needed while undoing a cancel could make the job end again. It prevents a second answer.
+ *   - An answered end is needed while undoing a cancellation could make the job end again. It prevents a second answer.
  *   - A line is needed until the job has ended for good and has no due end. Jobs of an answer inherit and extend it.
  *
  * `forgetUnneeded` deletes them after the last answer to a run's end, or with the end itself if no chain answers it.
- * The remaining records belong to jobs whose cancel can be undone, until `prune` rules that out.
+ * The remaining records belong to jobs whose cancellation can be undone, until `prune` rules that out.
  */
 export function createChainEnds(database: Database) {
   const statements = chainEndsSql(database.fragments)
@@ -102,7 +102,7 @@ export function createChainEnds(database: Database) {
       ended = []
     },
 
-    /** Call this after a cancel has been undone. Does not affect ends that have already been answered. */
+    /** Call this after a cancellation has been undone. Does not affect ends that have already been answered. */
     withdrawEnd(jobId: JobId): void {
       withdraw.run(jobId)
     },

@@ -55,7 +55,7 @@ it('cancels a run with one click, and a second click in the same place undoes it
   const name = await screen.findAllByRole('button', { name: /^Cancel \w+\// })
   const spider = name[0]!.getAttribute('aria-label')!.replace('Cancel ', '')
   fireEvent.click(name[0]!)
-  fireEvent.click(await screen.findByRole('button', { name: `Undo the cancel of ${spider}` }))
+  fireEvent.click(await screen.findByRole('button', { name: `Undo the cancellation of ${spider}` }))
   expect((await screen.findAllByRole('button', { name: `Cancel ${spider}` })).length).toBeGreaterThan(0)
   expect(engine.calls).not.toContain('jobs.cancel')
 })

@@ -283,13 +283,13 @@ it('gives one spider outcome rules of its own, which override those of its proje
   open('/projects?project=prices')
   await engine.client.projects.changeSettings({ project: 'prices', settings: { outcome: { minItems: 5 } } })
   const detail = within(await screen.findByRole('region', { name: 'Project prices' }))
-  expect(await detail.findByText('items below 5')).toBeTruthy()
+  expect(await detail.findByText('fewer than 5 items')).toBeTruthy()
   fireEvent.click(detail.getByRole('button', { name: 'Edit rules for a spider…' }))
   const dialog = await dialogNamed('Outcome rules for individual spiders in prices')
   fireEvent.change(dialog.getByLabelText('More errors than'), { target: { value: '7' } })
   fireEvent.change(dialog.getByLabelText('Fewer items than'), { target: { value: 'none' } })
   fireEvent.click(dialog.getByRole('button', { name: 'Save rules' }))
-  expect(await detail.findByText('errors above 7')).toBeTruthy()
+  expect(await detail.findByText('more than 7 errors')).toBeTruthy()
   expect(Object.values(engine.projects.get('prices')!.settings.spiderOutcomes)).toEqual([
     { maxErrors: 7, minItems: null }
   ])

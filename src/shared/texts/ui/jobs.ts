@@ -12,7 +12,7 @@ export const texts = area('jobs', {
   attemptLabel: (number: number) => `Attempt ${number}`,
   attemptOnNode: (number: number, node: string) => `Attempt ${number} on ${node}`,
   attemptCount: (count: number) => plural(count, 'attempt'),
-  undoCancelOf: (name: string) => `Undo the cancel of ${name}`,
+  undoCancelOf: (name: string) => `Undo the cancellation of ${name}`,
   cancelLabel: (name: string) => `Cancel ${name}`,
   cancelRequestedHint: 'Cancel requested. Waiting for the node to confirm.',
   cancelSteps: 'Cancellation steps',

@@ -15,7 +15,7 @@ export const texts = area('outcomes', {
   memoryExceeded: 'Memory exceeded',
   memoryUsageHint: 'Scrapy’s memory usage extension closed the spider: it used more than MEMUSAGE_LIMIT_MB.',
   shutDown: 'Shut down',
-  shutDownHint: 'A signal stopped the spider: a cancel, or if none was requested, the machine or another user.',
+  shutDownHint: 'A signal stopped the spider: a cancellation or, if none was requested, the machine or another user.',
   cancelledRun: 'Cancelled',
   cancelledHint: 'The spider was closed before its work was done.',
   cancelledBeforeStartHint: 'The job was cancelled before its spider started.',

@@ -62,7 +62,7 @@ export const texts = area('projects', {
   noOverlapFact: 'one live job per spider with the same arguments',
   cancelWaitFact: (wait: string, kill: string) =>
     `${wait} to finish after INT, then a second INT, and KILL ${kill} later`,
-  afterCancel: 'After a cancel',
+  afterCancel: 'After a cancellation',
   deployImmediatelyFact: 'the active version goes to all active nodes immediately',
   deployment: 'Deployment',
   inActiveVersion: (count: number) => `${count} in the active version`,
@@ -139,7 +139,7 @@ export const texts = area('projects', {
   paused: 'Paused',
   pausedHint: 'Queued jobs wait until you resume. Running jobs continue.',
   noOverlapHint: 'Only one live job per spider with the same arguments.',
-  cancelWait: 'Grace period after a cancel',
+  cancelWait: 'Grace period after a cancellation',
   cancelWaitHint: (wait: string, kill: string) =>
     `How long a running spider may take after the first INT; then a second INT, and KILL ${kill} later. Empty: ${wait}, unless the service is configured otherwise.`,
   retryHint: 'Retry and overlap settings apply to new jobs. A job can override them.',
@@ -255,8 +255,8 @@ export const texts = area('projects', {
   settingsFact: (names: readonly string[]) => values(names, 'setting'),
   variablesFact: (names: readonly string[]) => values(names, 'variable'),
   noResponseRule: 'no response at all',
-  errorsAbove: (max: number) => `errors above ${max}`,
-  itemsBelow: (min: number) => `items below ${min}`,
-  pagesBelow: (min: number) => `pages below ${min}`,
+  errorsAbove: (max: number) => `more than ${plural(max, 'error')}`,
+  itemsBelow: (min: number) => `fewer than ${plural(min, 'item')}`,
+  pagesBelow: (min: number) => `fewer than ${plural(min, 'page')}`,
   otherFinishReasons: (reasons: string) => `finish reason other than ${reasons}`
 })

@@ -8,7 +8,7 @@ export const texts = area('webhooks', {
   waitingDeliveries: 'waiting',
   queuedAgain: (count: number, webhook: string) =>
     `${plural(count, 'delivery', 'deliveries')} of ${webhook} queued again`,
-  couldNotSendAgain: (webhook: string) => `Could not resend to ${webhook}`,
+  couldNotSendAgain: (webhook: string) => `Could not send again to ${webhook}`,
   deliveriesTitle: (webhook: string) => `Deliveries to ${webhook}`,
   deliveryFilter: 'Delivery filter',
   waitingFilterCount: (waiting: number) => `Waiting (${formatCount(waiting)})`,

@@ -257,13 +257,18 @@ describe('placing jobs on nodes', () => {
 
   describe('limits', () => {
     it.each([
-      ['a project', aRule({ project: SHOP, max: 2 }), ['a', 'b', 'x'], '2 of at most 2 runs of project shop are live'],
-      ['a spider', aRule({ spider: 'price*' }), ['a', 'x'], '1 of at most 1 run of price* is live'],
+      [
+        'a project',
+        aRule({ project: SHOP, max: 2 }),
+        ['a', 'b', 'x'],
+        'the limit of 2 runs of project shop is reached (2 live)'
+      ],
+      ['a spider', aRule({ spider: 'price*' }), ['a', 'x'], 'the limit of 1 run of price* is reached (1 live)'],
       [
         'each node',
         aRule({ spider: 'prices', perNode: true }),
         ['a', 'b', 'x'],
-        '1 of at most 1 run of prices is live on each node with a free slot'
+        'the limit of 1 run of prices is reached on each node with a free slot (1 live)'
       ],
       ['a tag', aRule({ tag: 'eu', project: SHOP }), ['a', 'b', 'c', 'x'], null],
       ['a tag, each node', aRule({ tag: 'eu', project: SHOP, perNode: true }), ['a', 'b', 'c', 'x'], null],
@@ -311,10 +316,10 @@ describe('placing jobs on nodes', () => {
       const limits = withLimits(aRule({ spider: 'prices', max: 2 }))
       for (const nodeId of ['n1', 'n9']) limits.count({ project: SHOP, spider: 'prices', nodeId: aNodeId(nodeId) }, 1)
       expect(waits(planFor([aLine(['a'])], [aNode()], { limits }))[0]?.text).toBe(
-        '2 of at most 2 runs of prices are live'
+        'the limit of 2 runs of prices is reached (2 live)'
       )
       const busy = planFor([aLine(['a'])], [aNode({ used: 2 })], { limits })
-      expect(busy.waiting.lanes.values().next().value?.text).toBe('2 of at most 2 runs of prices are live')
+      expect(busy.waiting.lanes.values().next().value?.text).toBe('the limit of 2 runs of prices is reached (2 live)')
     })
   })
 })
