@@ -42,8 +42,8 @@ const FACES = {
   ],
   schedules: ['open-schedules', 'failures', 'backfills', 'scheduler', 'template', 'whose-past', 'moments'],
   notify: [
-    'webhooks/(addresses|deliverer|open-webhooks|post|send-to-webhook|signature)',
-    'webhooks/channels/(channels|desktop|evidence|message|seen-news|words)',
+    'deliveries/(addresses|deliverer|open-webhooks|post|send-to-webhook|signature)',
+    'deliveries/channels/(channels|desktop|evidence|message|seen-news|words)',
     'plugins/(node-chooser|plugin|plugins)'
   ],
   nodes: [

@@ -15,10 +15,10 @@ import {
 import { lastLines } from '../src/engine/monitoring/alerts/evidence/last-lines.ts'
 import type { PastRun } from '../src/engine/model/records.ts'
 import { anAlert, aRunAlert, NOW_MS, someNews } from '../src/engine/testing/alert-news.ts'
-import { escapeHtml } from '../src/engine/notify/webhooks/channels/email-html.ts'
-import { exampleNews } from '../src/engine/notify/webhooks/channels/message.ts'
-import { renderEmail } from '../src/engine/notify/webhooks/channels/render-email.ts'
-import { slackBlocks } from '../src/engine/notify/webhooks/channels/slack.ts'
+import { escapeHtml } from '../src/engine/notify/deliveries/channels/email-html.ts'
+import { exampleNews } from '../src/engine/notify/deliveries/channels/message.ts'
+import { renderEmail } from '../src/engine/notify/deliveries/channels/render-email.ts'
+import { slackBlocks } from '../src/engine/notify/deliveries/channels/slack.ts'
 import type { AlertEvidence, AlertView, JobId, Outcome } from '../src/shared/contract/index.ts'
 
 const LINKS = { base: 'https://deck.example.org' }

@@ -12,8 +12,8 @@ import { createScrapydClient } from '../../src/engine/nodes/scrapyd/scrapyd-clie
 import { systemClock } from '../../src/engine/runtime/clock.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
 import { parseS3Address } from '../../src/engine/runtime/s3-address.ts'
-import { createAddressGuard } from '../../src/engine/notify/webhooks/addresses.ts'
-import { createPost } from '../../src/engine/notify/webhooks/post.ts'
+import { createAddressGuard } from '../../src/engine/notify/deliveries/addresses.ts'
+import { createPost } from '../../src/engine/notify/deliveries/post.ts'
 import { connectRemote } from '../../src/main/remote/connection.ts'
 import { createBoundedFetch } from '../../src/server/auth/bounded-fetch.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createAddressGuard } from './notify/webhooks/addresses.ts'
+import { createAddressGuard } from './notify/deliveries/addresses.ts'
 import { parseNodeUrl } from './nodes/scrapyd/node-url.ts'
 import { parseProxyUrl } from './nodes/scrapyd/proxy.ts'
 import { isMetadataAddress } from './runtime/metadata-addresses.ts'

@@ -10,9 +10,9 @@ import { createFakeClock, type FakeClock } from './testing/fake-clock.ts'
 import { FakeNode } from './testing/fake-node.ts'
 import { makeTemporaryDirectory } from './testing/temporary-directory.ts'
 import { advanceUntil } from './testing/until.ts'
-import type { Answer } from './notify/webhooks/post.ts'
+import type { Answer } from './notify/deliveries/post.ts'
 import { OWNER } from './access/principal.ts'
-import { signedHeaders } from './notify/webhooks/signature.ts'
+import { signedHeaders } from './notify/deliveries/signature.ts'
 
 const SETTINGS = { name: 'ours', url: 'https://example.org/hook', events: ['job.ended' as const] }
 const GOOD: Answer = { kind: 'status', status: 204, retryAfterSeconds: null }

@@ -10,7 +10,7 @@ import type {
   ProjectName
 } from '../../shared/contract/index.ts'
 import type { StoredDelivery } from '../model/records.ts'
-import { oneLine } from '../notify/webhooks/channels/words.ts'
+import { oneLine } from '../notify/deliveries/channels/words.ts'
 
 export const NOW_MS = Date.UTC(2026, 10, 28, 10, 49)
 

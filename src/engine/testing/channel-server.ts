@@ -4,9 +4,9 @@ import type { AlertChannelId, AlertTarget, SealedText } from '../../shared/contr
 import { systemClock } from '../runtime/clock.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import type { StoredWebhook } from '../model/records.ts'
-import { createAddressGuard } from '../notify/webhooks/addresses.ts'
-import { createChannels, type ChannelsParts } from '../notify/webhooks/channels/channels.ts'
-import { createPost } from '../notify/webhooks/post.ts'
+import { createAddressGuard } from '../notify/deliveries/addresses.ts'
+import { createChannels, type ChannelsParts } from '../notify/deliveries/channels/channels.ts'
+import { createPost } from '../notify/deliveries/post.ts'
 
 export interface SeenRequest {
   method: string

@@ -5,7 +5,7 @@ import { buildEgg } from '../projects/egg-builder.ts'
 import { createFakeClock, type FakeClock } from './fake-clock.ts'
 import { FakeNode } from './fake-node.ts'
 import { makeTemporaryDirectory } from './temporary-directory.ts'
-import type { Post } from '../notify/webhooks/post.ts'
+import type { Post } from '../notify/deliveries/post.ts'
 import { OWNER } from '../access/principal.ts'
 import { advanceUntil } from './until.ts'
 

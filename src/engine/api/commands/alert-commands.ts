@@ -27,12 +27,12 @@ import type { Random } from '../../runtime/random.ts'
 import type { SecretBox } from '../../runtime/secret-box.ts'
 import type { NewWebhook, StoredWebhook } from '../../model/records.ts'
 import type { AlertStore, DeliveryStore, WebhookStore } from '../../storage/store.ts'
-import type { Deliverer } from '../../notify/webhooks/deliverer.ts'
-import type { Channels, TestResult } from '../../notify/webhooks/channels/channels.ts'
-import { noticeOf } from '../../notify/webhooks/channels/desktop.ts'
-import { exampleNews } from '../../notify/webhooks/channels/message.ts'
-import { makeSecret } from '../../notify/webhooks/signature.ts'
-import { mayTell } from '../../notify/webhooks/channels/seen-news.ts'
+import type { Deliverer } from '../../notify/deliveries/deliverer.ts'
+import type { Channels, TestResult } from '../../notify/deliveries/channels/channels.ts'
+import { noticeOf } from '../../notify/deliveries/channels/desktop.ts'
+import { exampleNews } from '../../notify/deliveries/channels/message.ts'
+import { makeSecret } from '../../notify/deliveries/signature.ts'
+import { mayTell } from '../../notify/deliveries/channels/seen-news.ts'
 
 export interface AlertCommandsParts {
   store: AlertStore & WebhookStore & Pick<DeliveryStore, 'findNewestDelivery' | 'listDeliveriesAfter'>

@@ -6,11 +6,11 @@ import type { Random } from '../../runtime/random.ts'
 import type { SecretBox } from '../../runtime/secret-box.ts'
 import type { NewWebhook, StoredWebhook } from '../../model/records.ts'
 import type { DeliveryStore, WebhookStore } from '../../storage/store.ts'
-import type { AddressGuard } from '../../notify/webhooks/addresses.ts'
-import type { Deliverer } from '../../notify/webhooks/deliverer.ts'
-import type { Post } from '../../notify/webhooks/post.ts'
-import { makeSecret } from '../../notify/webhooks/signature.ts'
-import { sendToWebhook } from '../../notify/webhooks/send-to-webhook.ts'
+import type { AddressGuard } from '../../notify/deliveries/addresses.ts'
+import type { Deliverer } from '../../notify/deliveries/deliverer.ts'
+import type { Post } from '../../notify/deliveries/post.ts'
+import { makeSecret } from '../../notify/deliveries/signature.ts'
+import { sendToWebhook } from '../../notify/deliveries/send-to-webhook.ts'
 
 export interface WebhookCommandsParts {
   store: WebhookStore & DeliveryStore

@@ -26,7 +26,7 @@ import type { Signal } from './signal.ts'
 import { LIMIT_WINDOW_MS } from './limits.ts'
 import { FLAP_WINDOW_MS } from './recent-ends.ts'
 import type { HeldMessages } from './notifier.ts'
-import { titleOf, worstOf } from '../../notify/webhooks/channels/words.ts'
+import { titleOf, worstOf } from '../../notify/deliveries/channels/words.ts'
 
 export interface AlertsParts {
   store: AlertStore & WebhookReader

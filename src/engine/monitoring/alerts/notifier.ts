@@ -3,7 +3,7 @@ import { Heap } from '../../runtime/heap.ts'
 import type { AlertMemory } from '../../model/records.ts'
 import { type AlertMessage, copyOf, type Episode, type Group, groupIdOf, isFiring } from './episodes.ts'
 import { Held, mostBefore, RecentMessages } from './limits.ts'
-import { mayTell } from '../../notify/webhooks/channels/seen-news.ts'
+import { mayTell } from '../../notify/deliveries/channels/seen-news.ts'
 import { quietUntilMs, waitsForQuietHours } from './muting.ts'
 
 export interface AlertChannelSetup {

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest'
 import { silentLogger } from '../../runtime/logger.ts'
 import { createFakeClock, type FakeClock } from '../../testing/fake-clock.ts'
-import type { Answer } from '../../notify/webhooks/post.ts'
+import type { Answer } from '../../notify/deliveries/post.ts'
 import { Heartbeat, heartbeatProblems } from './heartbeat.ts'
 
 let clock: FakeClock

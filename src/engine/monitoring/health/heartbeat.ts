@@ -4,7 +4,7 @@ import { say } from '../../../shared/texts/message.ts'
 import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { ChangeLog } from '../../storage/store.ts'
-import type { Post } from '../../notify/webhooks/post.ts'
+import type { Post } from '../../notify/deliveries/post.ts'
 import { problem } from './problem.ts'
 import { withoutStop } from '../../../shared/texts/parts.ts'
 

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { openEngineWithFakeNode } from '../../testing/engine-with-fake-node.ts'
-import type { Post } from '../../notify/webhooks/post.ts'
+import type { Post } from '../../notify/deliveries/post.ts'
 import { isCore } from '../../../../scripts/test-length.mjs'
 
 it.skipIf(isCore)('a whole engine sends its heartbeat, and reports that no receiver gets it', async () => {

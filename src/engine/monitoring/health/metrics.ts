@@ -11,7 +11,7 @@ import type { CacheFigures } from '../../runtime/cache-figures.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { BegunAttempt, StoredFiring } from '../../model/records.ts'
 import type { JobReader, LaneReader } from '../../storage/store.ts'
-import type { Tried } from '../../notify/webhooks/deliverer.ts'
+import type { Tried } from '../../notify/deliveries/deliverer.ts'
 
 class NamedMetrics {
   protected readonly registry = new Registry()

@@ -10,7 +10,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { NewWebhook, StoredDelivery, StoredWebhook } from '../../model/records.ts'
 import type { WebhookStore } from '../../storage/store.ts'
-import type { SendResult } from '../webhooks/plan-try.ts'
+import type { SendResult } from '../deliveries/plan-try.ts'
 import { createNodeChooser, type NodeChoices, Words } from './node-chooser.ts'
 import {
   ALERT_HOOK,

@@ -3,7 +3,7 @@ import { HISTORY_RUNS } from '../../expectations/expectations.ts'
 import type { LogBytes } from '../../../runtime/byte-window.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { AlertFactStore, FindingStore, JobReader } from '../../../storage/store.ts'
-import { NO_EVIDENCE } from '../../../notify/webhooks/channels/evidence.ts'
+import { NO_EVIDENCE } from '../../../notify/deliveries/channels/evidence.ts'
 import { newestRuns } from '../signals/stored-signals.ts'
 import { readRecorded } from '../past/read-past.ts'
 import {

@@ -2,7 +2,7 @@ import { beforeEach, expect, it, onTestFinished } from 'vitest'
 import type { AlertRuleSettings } from '../../../../shared/contract/index.ts'
 import { ALERT_WATCHES, type AlertWatch } from '../../../../shared/alert-watches.ts'
 import { type EngineWithFakeNode, openEngineWithFakeNode } from '../../../testing/engine-with-fake-node.ts'
-import type { Post } from '../../../notify/webhooks/post.ts'
+import type { Post } from '../../../notify/deliveries/post.ts'
 
 let t: EngineWithFakeNode
 const post: Post = async () => ({ kind: 'status', status: 204, retryAfterSeconds: null })

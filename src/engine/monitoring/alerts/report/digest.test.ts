@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { ErrorGroupId, JobId, NodeId, Outcome, ProjectName } from '../../../../shared/contract/index.ts'
 import type { StoredErrorGroup } from '../../../model/records.ts'
-import { newsOfReport, renderReport, reportIn } from '../../../notify/webhooks/channels/report.ts'
+import { newsOfReport, renderReport, reportIn } from '../../../notify/deliveries/channels/report.ts'
 import type { PastJob } from '../past/events-of-jobs.ts'
 import { digestOf, type DigestInput } from './digest.ts'
 

@@ -1,7 +1,7 @@
 import { beforeEach, expect, it, onTestFinished } from 'vitest'
 import type { AlertReport } from '../../../../shared/contract/index.ts'
 import { type EngineWithFakeNode, openEngineWithFakeNode } from '../../../testing/engine-with-fake-node.ts'
-import type { Post } from '../../../notify/webhooks/post.ts'
+import type { Post } from '../../../notify/deliveries/post.ts'
 import { isCore } from '../../../../../scripts/test-length.mjs'
 
 let t: EngineWithFakeNode
