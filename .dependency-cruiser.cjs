@@ -42,7 +42,7 @@ const FACES = {
   ],
   schedules: ['open-schedules', 'failures', 'backfills', 'scheduler', 'template', 'whose-past', 'moments'],
   notify: [
-    'deliveries/(addresses|deliverer|open-webhooks|post|send-to-webhook|signature)',
+    'deliveries/(addresses|deliverer|open-deliveries|post|send-to-webhook|signature)',
     'deliveries/channels/(channels|desktop|evidence|message|seen-news|words)',
     'plugins/(node-chooser|plugin|plugins)'
   ],

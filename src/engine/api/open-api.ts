@@ -9,7 +9,7 @@ import type { Monitoring } from '../monitoring/open-monitoring.ts'
 import type { Discovery } from '../nodes/discovery/discovery.ts'
 import type { LocalLayout } from '../nodes/local/optional-local-node.ts'
 import type { Nodes } from '../nodes/open-nodes.ts'
-import type { Webhooks } from '../notify/deliveries/open-webhooks.ts'
+import type { Deliveries } from '../notify/deliveries/open-deliveries.ts'
 import type { Distributing } from '../projects/open-projects.ts'
 import type { Projects } from '../projects/projects.ts'
 import type { Archives } from '../runs/open-archives.ts'
@@ -51,7 +51,7 @@ interface ApiParts extends Tools, Pick<Storage, 'store' | 'secretBox' | 'incomin
   archives: Archives
   runs: Runs
   jobs: Jobs
-  webhooks: Webhooks
+  deliveries: Deliveries
   schedules: Schedules
   commands: Commands
   maintenance: Maintenance
@@ -64,13 +64,13 @@ interface ApiParts extends Tools, Pick<Storage, 'store' | 'secretBox' | 'incomin
 }
 
 export function openApi(opened: AsyncDisposableStack, options: ApiOptions, parts: ApiParts) {
-  const { store, secretBox, incoming, projects, nodes, archives, runs, jobs, webhooks, commands } = parts
+  const { store, secretBox, incoming, projects, nodes, archives, runs, jobs, deliveries, commands } = parts
   const { distribution, schedules, maintenance, monitoring, hasLocalNode, layout, startedAtMs } = parts
   const { clock, random, logger } = parts
   const { scrapdeckVersion, host, trustedEngines = [], crawlCacheSeconds = DEFAULT_CRAWL_CACHE_SECONDS } = options
   const { fleet, local } = nodes
   const { waiting, describeNode } = jobs
-  const { deliverer } = webhooks
+  const { deliverer } = deliveries
   const tools = { clock, random, logger }
   const scheduleReads = new ScheduleReads({
     store,
@@ -104,7 +104,7 @@ export function openApi(opened: AsyncDisposableStack, options: ApiOptions, parts
     }
   })
   const webhookCommands = new WebhookCommands({
-    ...webhooks,
+    ...deliveries,
     store,
     secretBox,
     clock,
@@ -117,7 +117,7 @@ export function openApi(opened: AsyncDisposableStack, options: ApiOptions, parts
     clock,
     random,
     deliverer,
-    channels: webhooks.channels,
+    channels: deliveries.channels,
     alerts: monitoring.alerts,
     previews: monitoring.previews,
     onChange: () => {

@@ -24,7 +24,7 @@ import type { PullingNodes } from '../nodes/pulling/pulling-nodes.ts'
 import type { createConnection } from '../nodes/scrapyd/connection.ts'
 import type { PluginSettings } from '../notify/plugins/plugin-thread.ts'
 import type { Plugins } from '../notify/plugins/plugins.ts'
-import type { WebhookOptions } from '../notify/deliveries/open-webhooks.ts'
+import type { DeliveryOptions } from '../notify/deliveries/open-deliveries.ts'
 import type { Post } from '../notify/deliveries/post.ts'
 import type { EggTree } from '../projects/egg-tree.ts'
 import type { EggToSend } from '../projects/projects.ts'
@@ -45,7 +45,7 @@ export interface EngineOptions
     CacheOptions,
     AccessOptions,
     NodesOptions,
-    WebhookOptions,
+    DeliveryOptions,
     MonitoringOptions,
     ApiOptions {
   /**

@@ -14,7 +14,7 @@ export function connectListeners(wings: Wings): void {
   const { distribution, atOnce } = wings.distribution
   const { collector, errorGroups } = wings.runs
   const { dispatch } = wings.jobs
-  const { deliverer } = wings.webhooks
+  const { deliverer } = wings.deliveries
   const { eventRecorder, nodeCommands, queueCommands } = wings.commands
   const { inventories, discovery } = wings.discovery
   const { scheduleEvents, chainEvents, watchdog } = wings.schedules

@@ -17,7 +17,7 @@ import { checkNamedPython, layOutLocalNode } from '../nodes/local/optional-local
 import { openDiscovery, openNodes } from '../nodes/open-nodes.ts'
 import { Plugins } from '../notify/plugins/plugins.ts'
 import { parseNetworks } from '../notify/deliveries/addresses.ts'
-import { openWebhooks } from '../notify/deliveries/open-webhooks.ts'
+import { openDeliveries } from '../notify/deliveries/open-deliveries.ts'
 import { WITHOUT_EGG } from '../projects/catalog.ts'
 import { openDistribution, openProjects } from '../projects/open-projects.ts'
 import type { SpiderLookup } from '../projects/spider-lookup.ts'
@@ -158,7 +158,7 @@ export async function openWings(opened: AsyncDisposableStack, given: EngineOptio
     chooseNodes: plugins.chooseNodes
   })
   const { dispatch, waiting, wakeDispatcher } = jobs
-  const webhooks = openWebhooks(opened, options, {
+  const deliveries = openDeliveries(opened, options, {
     ...tools,
     store,
     secretBox,
@@ -234,7 +234,7 @@ export async function openWings(opened: AsyncDisposableStack, given: EngineOptio
     dispatch,
     waiting,
     watchdog: schedules.watchdog,
-    post: webhooks.post,
+    post: deliveries.post,
     projects,
     live,
     loopDelay,
@@ -257,7 +257,7 @@ export async function openWings(opened: AsyncDisposableStack, given: EngineOptio
     archives,
     runs,
     jobs,
-    webhooks,
+    deliveries,
     schedules,
     commands,
     maintenance,
@@ -285,7 +285,7 @@ export async function openWings(opened: AsyncDisposableStack, given: EngineOptio
     distribution,
     runs,
     jobs,
-    webhooks,
+    deliveries,
     commands,
     discovery,
     schedules,

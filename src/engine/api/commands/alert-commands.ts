@@ -316,7 +316,7 @@ export class AlertCommands {
   }
 
   async #publish(): Promise<void> {
-    await this.#parts.deliverer.refreshWebhooks()
+    await this.#parts.deliverer.refreshReceivers()
     await this.#parts.alerts.reload()
     this.#parts.onChange()
   }

@@ -130,7 +130,7 @@ export class WebhookCommands {
   }
 
   async #publishChange(): Promise<void> {
-    await this.#parts.deliverer.refreshWebhooks()
+    await this.#parts.deliverer.refreshReceivers()
     this.#parts.onChange()
   }
 

@@ -177,7 +177,7 @@ export class Metrics extends NamedMetrics {
     if (one.startedAtMs !== null) this.#run.observe(Math.max(0, atMs - one.startedAtMs) / 1_000)
   }
 
-  countTry({ webhook: { kind, name }, state }: Tried): void {
+  countTry({ receiver: { kind, name }, state }: Tried): void {
     if (kind !== 'channel') return
     const isRoom = this.#channels.size < CHANNELS_MAX || this.#channels.has(name)
     if (isRoom) this.#channels.add(name)

@@ -48,7 +48,7 @@ async function putWebhook(id = OURS, over: Partial<NewWebhook> = {}): Promise<vo
     oldSecretUntilMs: null,
     ...over
   })
-  await deliverer.refreshWebhooks()
+  await deliverer.refreshReceivers()
 }
 
 const enqueue = async (count: number) => {

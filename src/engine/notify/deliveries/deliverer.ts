@@ -14,10 +14,10 @@ export interface DelivererParts {
   random: Random
   logger: Logger
   /** Never rejects, and enforces its own timeout. */
-  send: (webhook: StoredWebhook, delivery: StoredDelivery) => Promise<SendResult>
+  send: (receiver: StoredWebhook, delivery: StoredDelivery) => Promise<SendResult>
 }
 
-/** The maximum number of concurrent deliveries per webhook. Failing webhooks and plugins get one at a time. */
+/** The maximum number of concurrent deliveries per receiver. Failing receivers and plugins get one at a time. */
 const AT_ONCE_MAX = 4
 /** How long to wait after a change. Changes come in bursts, and one check handles all of them. */
 const DELIVER_AFTER_MS = 50
@@ -34,7 +34,7 @@ const PLUGIN_BACK_OFF_MS = [1_000, 30_000, 300_000]
 
 /** `waiting`: the delivery failed and will be retried. `dead`: no further attempts. */
 export interface Tried {
-  webhook: StoredWebhook
+  receiver: StoredWebhook
   state: DeliveryTry['state']
 }
 
@@ -46,18 +46,19 @@ interface Pace {
 
 /**
  * Delivers the outbox at least once: if the engine dies before a result is on disk, it repeats the delivery with the
- * same id. Webhooks never wait for one another. A failing webhook is retried after growing pauses, and the deliveries
- * queued behind it lose none of their attempts.
+ * same id. A receiver is what `StoredWebhook` stores: a webhook, a channel of alerts or a plugin. Receivers never wait
+ * for one another. A failing receiver is retried after growing pauses, and the deliveries queued behind it lose none of
+ * their attempts.
  */
 export class Deliverer {
-  /** `changed`: a webhook, as the list shows it, has changed. `tried`: a delivery was attempted, with this result. */
+  /** `changed`: a receiver, as the list shows it, has changed. `tried`: a delivery was attempted, with this result. */
   readonly events = new EventEmitter<{ changed: []; tried: [Tried] }>()
   readonly #parts: DelivererParts
   readonly #paces = new Map<string, Pace>()
   readonly #sending = new Set<Promise<void>>()
   /** Deliveries attempted since the last read started. The result of that read can still contain their old state. */
   readonly #attemptedSince = new Set<string>()
-  #webhooks = new Map<string, StoredWebhook>()
+  #receivers = new Map<string, StoredWebhook>()
   #stopListening: (() => void) | null = null
   readonly #alarm: Alarm
   #delivering: Promise<void> | null = null
@@ -71,15 +72,15 @@ export class Deliverer {
 
   async start(): Promise<void> {
     this.#stopListening = this.#parts.store.onChange(() => {
-      if (this.#webhooks.size > 0) this.wake()
+      if (this.#receivers.size > 0) this.wake()
     })
-    await this.refreshWebhooks()
+    await this.refreshReceivers()
   }
 
-  /** Call this after webhooks were added, changed or removed. */
-  async refreshWebhooks(): Promise<void> {
-    this.#webhooks = new Map((await this.#parts.store.listWebhooks()).map((webhook) => [webhook.id, webhook]))
-    for (const id of this.#paces.keys()) if (!this.#webhooks.has(id)) this.#paces.delete(id)
+  /** Call this after receivers were added, changed or removed. */
+  async refreshReceivers(): Promise<void> {
+    this.#receivers = new Map((await this.#parts.store.listWebhooks()).map((receiver) => [receiver.id, receiver]))
+    for (const id of this.#paces.keys()) if (!this.#receivers.has(id)) this.#paces.delete(id)
     this.wake()
   }
 
@@ -91,7 +92,7 @@ export class Deliverer {
   }
 
   wake(): void {
-    if (this.#webhooks.size > 0) this.#alarm.set(DELIVER_AFTER_MS)
+    if (this.#receivers.size > 0) this.#alarm.set(DELIVER_AFTER_MS)
   }
 
   async stop(): Promise<void> {
@@ -124,7 +125,7 @@ export class Deliverer {
   }
 
   async #startDue(): Promise<void> {
-    if (this.#webhooks.size === 0) return
+    if (this.#receivers.size === 0) return
     const { store, clock } = this.#parts
     const nowMs = clock.nowMs()
     this.#attemptedSince.clear()
@@ -134,16 +135,16 @@ export class Deliverer {
     let nextMs = DELIVER_EVERY_MS
     if (nextDueMs !== null) nextMs = Math.min(nextMs, Math.max(1, nextDueMs - nowMs))
     for (const delivery of deliveries) {
-      const webhook = this.#webhooks.get(delivery.webhookId)
-      if (webhook === undefined) continue
+      const receiver = this.#receivers.get(delivery.webhookId)
+      if (receiver === undefined) continue
       if (this.#attemptedSince.has(delivery.id)) continue
-      const pace = this.#paceOf(webhook.id)
+      const pace = this.#paceOf(receiver.id)
       const pauseMs = pace.pausedUntilMs - clock.monotonicMs()
       if (pauseMs > 0) nextMs = Math.min(nextMs, pauseMs)
-      const atOnce = pace.failuresInARow > 0 || webhook.kind === 'plugin' ? 1 : AT_ONCE_MAX
+      const atOnce = pace.failuresInARow > 0 || receiver.kind === 'plugin' ? 1 : AT_ONCE_MAX
       if (pauseMs > 0 || pace.inFlight.size >= atOnce || pace.inFlight.has(delivery.id)) continue
       pace.inFlight.add(delivery.id)
-      const sending = this.#deliverOne(webhook, delivery, pace).finally(() => {
+      const sending = this.#deliverOne(receiver, delivery, pace).finally(() => {
         this.#sending.delete(sending)
         this.#deliver()
       })
@@ -152,21 +153,21 @@ export class Deliverer {
     this.#alarm.set(nextMs)
   }
 
-  async #deliverOne(webhook: StoredWebhook, delivery: StoredDelivery, pace: Pace): Promise<void> {
+  async #deliverOne(receiver: StoredWebhook, delivery: StoredDelivery, pace: Pace): Promise<void> {
     const { store, clock, random, logger, send } = this.#parts
     try {
-      const answer = await send(webhook, delivery)
-      const backOffMs = webhook.kind === 'plugin' ? PLUGIN_BACK_OFF_MS : BACK_OFF_MS
+      const answer = await send(receiver, delivery)
+      const backOffMs = receiver.kind === 'plugin' ? PLUGIN_BACK_OFF_MS : BACK_OFF_MS
       const made = planTry(delivery, answer, { nowMs: clock.nowMs(), random, backOffMs })
       await store.concludeTries([made])
       if (made.state === 'dead') {
-        const facts = { webhook: webhook.name, event: delivery.event, delivery: delivery.id, answer: made.answer }
+        const facts = { webhook: receiver.name, event: delivery.event, delivery: delivery.id, answer: made.answer }
         logger.warn(facts, 'an event could not be delivered; giving up')
       }
-      if (made.isGone === true) await this.refreshWebhooks()
+      if (made.isGone === true) await this.refreshReceivers()
       // Plugins are never paused: one hook can fail while the others work.
-      this.#setPause(pace, answer.isGood || webhook.kind === 'plugin')
-      this.events.emit('tried', { webhook, state: made.state })
+      this.#setPause(pace, answer.isGood || receiver.kind === 'plugin')
+      this.events.emit('tried', { receiver, state: made.state })
       this.events.emit('changed')
     } catch (error) {
       if (this.#stopped) return

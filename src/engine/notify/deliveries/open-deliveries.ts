@@ -11,13 +11,13 @@ import { Deliverer } from './deliverer.ts'
 import type { Post } from './post.ts'
 import { sendToWebhook } from './send-to-webhook.ts'
 
-export interface WebhookOptions {
+export interface DeliveryOptions {
   alertCommands?: readonly AlertCommand[]
   /** The URL of the app for links in messages. null: unknown. */
   publicUrl?: string | null
 }
 
-interface WebhooksParts extends Tools {
+interface DeliveriesParts extends Tools {
   store: Store
   secretBox: SecretBox
   /** Private networks that webhooks can be sent to. */
@@ -27,13 +27,13 @@ interface WebhooksParts extends Tools {
   plugins: Plugins
 }
 
-export type Webhooks = ReturnType<typeof openWebhooks>
+export type Deliveries = ReturnType<typeof openDeliveries>
 
 /** Delivers events from the outbox: to webhooks and alert channels over HTTP, and to plugins in their threads. */
-export function openWebhooks(
+export function openDeliveries(
   opened: AsyncDisposableStack,
-  { alertCommands: commands, publicUrl = null }: WebhookOptions,
-  { networks, ...parts }: WebhooksParts
+  { alertCommands: commands, publicUrl = null }: DeliveryOptions,
+  { networks, ...parts }: DeliveriesParts
 ) {
   const { store, plugins, clock } = parts
   const guard = createAddressGuard(networks)
@@ -46,14 +46,14 @@ export function openWebhooks(
   const channels = createChannels({ ...parts, guard, post, readEnds, commands, links: { base: publicUrl } })
   const deliverer = new Deliverer({
     ...parts,
-    send(webhook, delivery) {
-      switch (webhook.kind) {
+    send(receiver, delivery) {
+      switch (receiver.kind) {
         case 'plugin':
-          return plugins.send(webhook, delivery)
+          return plugins.send(receiver, delivery)
         case 'channel':
-          return channels.send(webhook, delivery)
+          return channels.send(receiver, delivery)
         case 'webhook':
-          return sendToWebhook({ ...parts, post }, webhook, delivery)
+          return sendToWebhook({ ...parts, post }, receiver, delivery)
       }
     }
   })
