@@ -32,7 +32,7 @@ import type { ScheduleCommands } from './schedule-commands.ts'
 import type { ScheduleReads } from './schedule-reads.ts'
 
 export interface CrawlCommandsParts {
-  jobCommands: Pick<JobCommands, 'queue' | 'reorderAs' | 'cancel'>
+  jobCommands: Pick<JobCommands, 'queue' | 'replaceQueued' | 'cancel'>
   catalog: Pick<Catalog, 'names' | 'hasActiveSpider'>
   store: Pick<JobReader, 'getJob' | 'listLaterOrders' | 'listTimeline'> &
     Pick<ScheduleReader, 'getSchedules' | 'pageSchedules'>
@@ -148,7 +148,7 @@ export class CrawlCommands {
       const run = this.#runOf(after, { ignore_cache: false, cache_seconds })
       // The restrictions of the client that created the job stay in force, regardless of who changes the order.
       const settings = { ...run.settings, ...(isWithoutFiles(job.settings) && WITHOUT_FILES) }
-      await jobCommands.reorderAs(id, { ...run, settings }, origin)
+      await jobCommands.replaceQueued(id, { ...run, settings }, origin)
       return this.get(id)
     }
     const { settings, crawl, revision } = await this.#require(id)

@@ -99,12 +99,12 @@ describe('queued jobs', () => {
     const { ids } = await commands.runMany([item(), item(), item()], ORIGIN)
     const [first, second, third] = ids as [JobId, JobId, JobId]
     expect(await commands.setPriority([third], 5)).toEqual([third])
-    expect(await commands.reorder([second, first], { before: first })).toEqual([second])
-    expect(await commands.place([first], { nodeId: aNodeId('n-1'), tags: ['eu'] })).toEqual([first])
+    expect(await commands.moveInQueue([second, first], { before: first })).toEqual([second])
+    expect(await commands.setPlacement([first], { nodeId: aNodeId('n-1'), tags: ['eu'] })).toEqual([first])
     expect(await kindsOf(third)).toContainEqual(['changed', 'Priority set to 5'])
     expect(await kindsOf(second)).toContainEqual(['changed', `Moved before ${first}`])
     expect(await kindsOf(first)).toContainEqual(['changed', 'May now run only on eu-1, eu'])
-    await expect(commands.place([first], { nodeId: aNodeId('n-9'), tags: [] })).rejects.toMatchObject({
+    await expect(commands.setPlacement([first], { nodeId: aNodeId('n-9'), tags: [] })).rejects.toMatchObject({
       code: 'NODE_NOT_FOUND'
     })
   })
@@ -123,7 +123,7 @@ it('a repeated job keeps its retry policy, overlap rule and user, but none of it
     [item({ retry: RETRY, noOverlap: true, notBeforeMs: 4e12, userId: 'ann' })],
     ORIGIN
   )
-  const [again] = await commands.retry(ids)
+  const [again] = await commands.queueCopies(ids)
   expect(again).toMatchObject({
     retry: RETRY,
     noOverlap: true,

@@ -58,7 +58,7 @@ export class JobCommands {
   }
 
   /** Replaces a queued job that never ran, but keeps its id. Rejects like `run`, and with CHANGED_MEANWHILE. */
-  async reorderAs(id: JobId, { spiders, ...rest }: RunInput, origin: Origin): Promise<void> {
+  async replaceQueued(id: JobId, { spiders, ...rest }: RunInput, origin: Origin): Promise<void> {
     const { ids } = await this.#enqueue([{ ...rest, spider: spiders[0]! }], origin, ([job]) =>
       this.#parts.store.changeQueued({
         ...job!,
@@ -115,7 +115,7 @@ export class JobCommands {
   }
 
   /** Queues copies of the jobs with the same retry and overlap policy, without start time or dependencies. */
-  async retry(ids: JobId[]): Promise<Job[]> {
+  async queueCopies(ids: JobId[]): Promise<Job[]> {
     const { store, projects, newJobId, dispatch } = this.#parts
     const jobs = await this.#require(ids)
     const resolved = new Set<string>()
@@ -146,14 +146,15 @@ export class JobCommands {
     return this.#parts.store.keepJobs(ids, isKept, this.#entry(message, { kept: isKept }))
   }
 
-  /** Changes queued jobs only and returns their ids. The same applies to `reorder` and `place`. */
+  /** Changes queued jobs only and returns their ids. The same applies to `moveInQueue` and `setPlacement`. */
   async setPriority(ids: JobId[], priority: number): Promise<string[]> {
     refuseHighPriority(priority)
     const entry = this.#entry(say('timeline.priority_set', { priority, ...by() }), { priority })
     return this.#changed(await this.#parts.store.setPriority(ids, priority, entry))
   }
 
-  async reorder(ids: JobId[], to: QueuePlace): Promise<string[]> {
+  /** Moves jobs within their priority: before all others, behind all others, or right before one job. */
+  async moveInQueue(ids: JobId[], to: QueuePlace): Promise<string[]> {
     const message =
       typeof to === 'string'
         ? say(to === 'front' ? 'timeline.moved_to_front' : 'timeline.moved_to_back', by())
@@ -171,8 +172,8 @@ export class JobCommands {
     if (jobs.some((job) => job.id !== before && job.priority < priority)) refuseHighPriority(priority)
   }
 
-  /** Rejects with NODE_NOT_FOUND. */
-  async place(ids: JobId[], placement: Placement): Promise<string[]> {
+  /** Sets which node or tags the jobs need. Rejects with NODE_NOT_FOUND. */
+  async setPlacement(ids: JobId[], placement: Placement): Promise<string[]> {
     const { store, fleet } = this.#parts
     const { nodeId } = placement
     if (nodeId !== null) checkNode(nodeId, fleet)

@@ -229,10 +229,10 @@ export function createRouter(parts: RouterParts): EngineRouter {
         changed: await jobCommands.setPriority(input.ids, input.priority)
       }),
       reorder: async ({ input }) => ({
-        changed: await jobCommands.reorder(input.ids, input.to)
+        changed: await jobCommands.moveInQueue(input.ids, input.to)
       }),
       place: async ({ input: { ids, ...placement } }) => ({
-        changed: await jobCommands.place(ids, placement)
+        changed: await jobCommands.setPlacement(ids, placement)
       }),
       runElsewhere: async ({ input }) => ({
         changed: await jobCommands.runElsewhere(input.ids)
@@ -242,7 +242,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
       running: ({ context }) => parts.listRunning(seenBy(context)),
       usage: async ({ input }) => ({ samples: await parts.usageOf(input.id) }),
       figures: ({ input }) => parts.jobFigures.of(input.id, input.attemptNumber),
-      retry: async ({ input }) => ({ jobs: await jobCommands.retry(input.ids) })
+      retry: async ({ input }) => ({ jobs: await jobCommands.queueCopies(input.ids) })
     },
     nodes: {
       list: ({ context }) => ({

@@ -71,7 +71,7 @@ export function liveOf({ rule, total, byNode }: CountedRule, hasTag: (nodeId: No
   return rule.perNode ? Math.max(0, ...counts) : counts.reduce((sum, count) => sum + count, 0)
 }
 
-/** Why a run waits when `live` runs count against the limit, as in `the limit of 2 runs of slow is reached (2 live)`. */
+/** Why a run waits if `live` runs count against the limit: `the limit of 2 runs of slow is reached (2 live)`. */
 export function limitReached({ project, spider, tag, perNode, max }: LimitRule, live: number): Message {
   if (max === 0) return say('limit.none_may_start', { project, spider, tag })
   // If this plan sends the last jobs, `live` is still below `max`, but they are live when a user reads the text.
