@@ -6,7 +6,7 @@ import { type Dependency, type Job, type JobId, SECRET_MASK } from '../../../sha
 import { shortId } from '../../../shared/ids.ts'
 import { useApi } from '../../api/api.tsx'
 import { CopyText } from '../../ui/copy-button.tsx'
-import { describeLimits } from '../../ui/fields/limits.ts'
+import { describeLimits } from '../../ui/fields/run-limits.ts'
 import { FieldRow } from '../../ui/panel.tsx'
 import { describeRetry } from '../../ui/fields/retry.ts'
 import { StatusText } from '../../ui/status.tsx'

@@ -5,7 +5,7 @@ import type { Attempt, Job, JobDetail, RunLimits, UsageSample } from '../../../s
 import { LOCAL_NODE_ID } from '../../../shared/ids.ts'
 import { effectiveLimits } from '../../../shared/run-limits.ts'
 import { useApi } from '../../api/api.tsx'
-import { limitsInForce } from '../../ui/fields/limits.ts'
+import { limitsInForce } from '../../ui/fields/run-limits.ts'
 import { formatCpuShare, formatMemory, formatSeconds } from '../../ui/numbers.ts'
 import { ErrorState } from '../../ui/states.tsx'
 import { LineChart } from '../../ui/charts/line-chart.tsx'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { OutcomeRules, ProjectSettings } from '../../../shared/contract/index.ts'
 import { formatDuration } from '../../../shared/time.ts'
-import { LimitsForm, limitTexts } from '../../ui/fields/limits.ts'
+import { LimitsForm, limitTexts } from '../../ui/fields/run-limits.ts'
 import { RetryForm, retryTexts } from '../../ui/fields/retry.ts'
 import { absolutePath, durationText, numberText } from '../../ui/fields/texts.ts'
 import { texts as words } from '../../../shared/texts/ui/projects.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { problemOfText } from '../../../shared/calendar/index.ts'
 import type { NodeId, ProjectName, RunTemplate, VersionName } from '../../../shared/contract/index.ts'
-import { LimitsForm, limitTexts } from './limits.ts'
+import { LimitsForm, limitTexts } from './run-limits.ts'
 import { RetryForm, retryTexts } from './retry.ts'
 import { parseTagExpression } from './tag-expression.ts'
 import { rowsForm, rowsOf, secretNamesOf, valuesOf } from './form-rows.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { formatDuration } from '../../../shared/time.ts'
 import { wordsOfIssue } from './issue-words.ts'
-import { parseDuration } from './limits.ts'
+import { parseDuration } from './run-limits.ts'
 import { texts as words } from '../../../shared/texts/ui/shared.ts'
 
 /**

@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url'
 import type { ProjectName } from '../../../../shared/contract/index.ts'
 import { secretValues } from '../../../../shared/secret-values.ts'
 import { isWithoutFiles } from '../../../access/run-rights.ts'
-import { type ResourceLimits, resourceLimitsOf } from './limits.ts'
+import { type ResourceLimits, resourceLimitsOf } from './run-limits.ts'
 import type { RunSpec } from './run-directory.ts'
 
 export type RunSource = { egg: string } | { settingsModule: string; path: string[] }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { RunLimits } from '../../../shared/contract/index.ts'
-import { describeLimits, formatLimit, LIMITS, limitTexts, LimitsForm, parseLimit } from './limits.ts'
+import { describeLimits, formatLimit, LIMITS, limitTexts, LimitsForm, parseLimit } from './run-limits.ts'
 
 const aLimit = (name: keyof RunLimits) =>
   name === 'maxBanPercent' ? fc.integer({ min: 1, max: 99 }) : fc.integer({ min: 128, max: 1_000_000_000 })

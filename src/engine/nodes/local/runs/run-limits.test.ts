@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { RunLimits } from '../../../../shared/contract/index.ts'
-import { findLimitHit, limitOfExit, resourceLimitsOf, type RunFacts } from './limits.ts'
+import { findLimitHit, limitOfExit, resourceLimitsOf, type RunFacts } from './run-limits.ts'
 import { render } from '../../../../shared/texts/message.ts'
 
 const MEGABYTE = 1024 * 1024

@@ -2,8 +2,8 @@ import { Button, Stack, TextInput } from '@mantine/core'
 import { useId, useState } from 'react'
 import type { RunLimits } from '../../../shared/contract/index.ts'
 import type { Fields } from './form-of-schema.ts'
-import classes from './limits-fields.module.css'
-import { ADVANCED_LIMITS, formatLimit, LIMITS, LIMITS_EVERYWHERE, type LimitTexts, parseLimit } from './limits.ts'
+import classes from './run-limits-fields.module.css'
+import { ADVANCED_LIMITS, formatLimit, LIMITS, LIMITS_EVERYWHERE, type LimitTexts, parseLimit } from './run-limits.ts'
 import { texts } from '../../../shared/texts/ui/shared.ts'
 
 interface LimitsFieldsProps {
