@@ -39,7 +39,7 @@ export function formatMegabytes(megabytes: number): string {
   return unit === undefined ? `${megabytes} MB` : `${megabytes / unit[1]} ${unit[0]}`
 }
 
-export function effectiveLimits(ofProject: RunLimits | null, ofJob: RunLimits | null): RunLimits | null {
+export function effectiveRunLimits(ofProject: RunLimits | null, ofJob: RunLimits | null): RunLimits | null {
   const limits: RunLimits = {}
   for (const layer of [ofProject, ofJob]) {
     for (const [name, value] of Object.entries(layer ?? {})) if (value != null) limits[name as LimitName] = value
@@ -54,11 +54,11 @@ const LIMITS_EVERYWHERE: ReadonlySet<string> = new Set<LimitName>(['wallSeconds'
 /** The minimum number of responses for a representative ban rate. */
 export const BAN_RESPONSES_MIN = 50
 
-export function hasLocalOnlyLimits(limits: RunLimits | null): boolean {
+export function hasLocalOnlyRunLimits(limits: RunLimits | null): boolean {
   return Object.entries(limits ?? {}).some(([name, value]) => !LIMITS_EVERYWHERE.has(name) && value != null)
 }
 
-export function problemOfLimits(limits: RunLimits | null | undefined): Sentence | null {
+export function problemOfRunLimits(limits: RunLimits | null | undefined): Sentence | null {
   for (const [name, [least, code]] of Object.entries(LEAST)) {
     const value = limits?.[name as LimitName]
     if (value != null && value < least) return sentence(code, { least })

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import type { Attempt, JobId } from '../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
-import { effectiveLimits } from '../../shared/run-limits.ts'
+import { effectiveRunLimits } from '../../shared/run-limits.ts'
 import type { LocalLayout, LocalNodeSettings } from '../nodes/local/optional-local-node.ts'
 import type { Nodes } from '../nodes/open-nodes.ts'
 import type { Projects } from '../projects/projects.ts'
@@ -49,7 +49,7 @@ export function openRuns(opened: AsyncDisposableStack, options: LocalNodeSetting
     fleet,
     clock,
     logger,
-    limitsOf: ({ project, limits }) => effectiveLimits(projects.settingsOf(project).limits, limits),
+    runLimitsOf: ({ project, runLimits }) => effectiveRunLimits(projects.settingsOf(project).limits, runLimits),
     loopShare: () => parts.loopDelay.sampleShare()
   })
   opened.adopt(collector, stop)

@@ -2,7 +2,7 @@ import { type GrowingRun, LogCollector } from '../runs/log-collector/log-collect
 import { ItemsArchive } from '../runs/log-collector/items-archive.ts'
 import { createMemoryArchive } from './memory-archive.ts'
 import type { OutcomeRules, RunLimits } from '../../shared/contract/index.ts'
-import { CANCEL_WAITS_MS, type CancelWaitsMs, effectiveLimits } from '../../shared/run-limits.ts'
+import { CANCEL_WAITS_MS, type CancelWaitsMs, effectiveRunLimits } from '../../shared/run-limits.ts'
 import { aJobId, aVersionName } from '../../shared/testing/ids.ts'
 import type { DispatchContext } from '../jobs/dispatch/context.ts'
 import { Dispatch } from '../jobs/dispatch/dispatch.ts'
@@ -60,8 +60,8 @@ export async function startDispatch(parts: {
     createClient: async (stored) => nodes[stored.id]!
   })
   const archive = createMemoryArchive(blobs)
-  const limitsOf = ({ limits }: GrowingRun) => effectiveLimits(parts.projectLimits ?? null, limits)
-  const collector = new LogCollector({ store, archive, fleet, clock, logger: silentLogger, limitsOf })
+  const runLimitsOf = ({ runLimits }: GrowingRun) => effectiveRunLimits(parts.projectLimits ?? null, runLimits)
+  const collector = new LogCollector({ store, archive, fleet, clock, logger: silentLogger, runLimitsOf })
   if (parts.readsLogs === true) {
     live.events.on('moved', ({ one, to }) => void (to === 'running' && collector.follow(one)))
     live.events.on('joined', (one) => void (one.state === 'running' && collector.follow(one)))

@@ -2,7 +2,7 @@ import { problemOfText } from '../../../shared/calendar/index.ts'
 import type { RunTemplate } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { sentence } from '../../../shared/texts/errors/api.ts'
-import { problemOfLimits } from '../../../shared/run-limits.ts'
+import { problemOfRunLimits } from '../../../shared/run-limits.ts'
 import { asActorMayRun, refuseHighPriority } from '../../access/acting.ts'
 import type { Fleet } from '../../nodes/fleet.ts'
 import { problemOfShownName, showUnseen } from '../../../shared/unseen.ts'
@@ -37,7 +37,7 @@ export function checkTemplate(
       if (problem !== null) throw new ScrapdeckError('BAD_INPUT', sentence('api.value_invalid', { name, problem }))
     }
   }
-  const problem = problemOfLimits(limits)
+  const problem = problemOfRunLimits(limits)
   if (problem !== null) throw new ScrapdeckError('BAD_INPUT', problem)
   if (nodeId !== null) checkNode(nodeId, fleet)
   return allowed

@@ -20,7 +20,7 @@ import {
   MAX_ORDER_BYTES
 } from '../../../shared/job-defaults.ts'
 import { suggestNear } from '../../../shared/near-matches.ts'
-import { problemOfLimits } from '../../../shared/run-limits.ts'
+import { problemOfRunLimits } from '../../../shared/run-limits.ts'
 import { secretValues, withSecrets } from '../../../shared/secret-values.ts'
 import { asSentence, say } from '../../../shared/texts/message.ts'
 import type { Fleet } from '../../nodes/fleet.ts'
@@ -106,7 +106,7 @@ export async function prepareJobs(
     refuseUnrunnable({ project, spider, ...(item.env && { env: item.env }) })
     if (nodeId !== null && nodeId !== named) checkDefaultNode(nodeId, project, parts.fleet)
     else if (nodeId !== null) checkNode(nodeId, parts.fleet)
-    const problem = item.limits == null ? null : problemOfLimits(item.limits)
+    const problem = item.limits == null ? null : problemOfRunLimits(item.limits)
     if (problem !== null) throw new ScrapdeckError('BAD_INPUT', problem)
     checkTimes(item, nowMs)
     checkDependencies(item.after)

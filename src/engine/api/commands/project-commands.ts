@@ -13,7 +13,7 @@ import {
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { sentence } from '../../../shared/texts/errors/api.ts'
 import { maskDefaults, withSettingsChange } from '../../../shared/job-defaults.ts'
-import { problemOfLimits } from '../../../shared/run-limits.ts'
+import { problemOfRunLimits } from '../../../shared/run-limits.ts'
 import { requireOfActor } from '../../access/acting.ts'
 import { type EggTarget, NodeError } from '../../nodes/node-client.ts'
 import type { Environments } from '../../nodes/local/pythons/environments.ts'
@@ -128,7 +128,7 @@ export class ProjectCommands {
 
   /** Rejects like `configure`, but does not check nodes or the secrets in defaults. */
   async check(settings: CheckedSettings): Promise<void> {
-    const problem = problemOfLimits(settings.limits)
+    const problem = problemOfRunLimits(settings.limits)
     if (problem !== null) throw new ScrapdeckError('BAD_INPUT', problem)
     for (const { settings: values, args, env } of allDefaults(settings)) {
       checkNames(values, 'settings')

@@ -26,7 +26,7 @@ export class Dispatch implements FleetFollower {
   readonly #context: DispatchContext
   readonly #ladder: CancelLadder
   readonly #giveUp: GiveUp
-  readonly #limits: LimitEnforcer
+  readonly #runLimits: LimitEnforcer
   readonly #finisher: Finisher
   readonly #stuck: StuckNodes
   readonly #endedProcesses: EndedProcesses
@@ -39,7 +39,7 @@ export class Dispatch implements FleetFollower {
     this.#context = context
     this.#endedProcesses = new EndedProcesses(context)
     this.#ladder = new CancelLadder(context, this.#endedProcesses)
-    this.#limits = new LimitEnforcer(context, this.#ladder)
+    this.#runLimits = new LimitEnforcer(context, this.#ladder)
     this.#finisher = new Finisher(context)
     this.#giveUp = new GiveUp(context)
     this.#stuck = new StuckNodes(context)
@@ -61,16 +61,16 @@ export class Dispatch implements FleetFollower {
   #listen(): void {
     const { live, fleet, collector } = this.#context
     const dispatcher = this.#dispatcher
-    collector.events.on('read', (jobId) => this.#limits.judge(jobId))
+    collector.events.on('read', (jobId) => this.#runLimits.judge(jobId))
     collector.events.on('read', (jobId) => this.#endedProcesses.noticeLog(jobId))
     live.events.on('moved', ({ one, to }) => {
-      if (to === 'running') this.#limits.watch(one)
+      if (to === 'running') this.#runLimits.watch(one)
       if (to === 'running') this.#endedProcesses.watch(one)
       if (to === 'finishing') this.#finisher.finish(one)
       this.#ladder.sendWaiting(one)
     })
     live.events.on('ended', ({ one }) => {
-      this.#limits.forget(one)
+      this.#runLimits.forget(one)
       this.#ladder.forget(one)
       this.#endedProcesses.forget(one)
       this.#returned.recordEnd(one)
@@ -185,7 +185,7 @@ export class Dispatch implements FleetFollower {
 
   async stop(): Promise<void> {
     this.#watching?.cancel()
-    this.#limits.stop()
+    this.#runLimits.stop()
     this.#ladder.stop()
     this.#finisher.stop()
     await this.#dispatcher.stop()
@@ -195,7 +195,7 @@ export class Dispatch implements FleetFollower {
     if (one.state === 'running') this.#endedProcesses.watch(one)
     if (one.state === 'finishing') this.#finisher.finish(one)
     else if (one.cancelAskedAtMs !== null || one.limitHit !== null) this.#ladder.resume(one)
-    else if (one.state === 'running') this.#limits.watch(one)
+    else if (one.state === 'running') this.#runLimits.watch(one)
   }
 
   #watch(): void {

@@ -54,7 +54,7 @@ export interface LiveAttempt {
   readonly cancelAskedAtMs: number | null
   readonly retry: RetryPolicy | null
   /** The job's own limits, not merged with the project's. */
-  readonly limits: RunLimits | null
+  readonly runLimits: RunLimits | null
   /** The limit for which we stop the run. The local node reports the limits that it enforces in `exit`. */
   readonly limitHit: Message | null
   /** How the process ended, if the node reports it. */
@@ -342,7 +342,7 @@ export class LiveAttempts {
       startedAtMs,
       cancelAskedAtMs,
       retry,
-      limits,
+      runLimits: limits,
       ...send,
       exit,
       limitHit: limitHitOf(attempt),

@@ -36,7 +36,7 @@ function collect() {
     logger: silentLogger,
     archive: { copies: null as never },
     fleet: fleet as unknown as Fleet,
-    limitsOf: () => null
+    runLimitsOf: () => null
   })
   onTestFinished(() => collector.stop())
   const run = (number: number): GrowingRun => ({
@@ -47,7 +47,7 @@ function collect() {
     project: aProjectName('shop'),
     spider: 'prices',
     startedAtMs: START_MS,
-    limits: null
+    runLimits: null
   })
   return {
     clock,

@@ -50,7 +50,7 @@ function collect({ nodes: count = 1, client }: { nodes?: number; client?: NodeCl
       logger: silentLogger,
       archive,
       fleet,
-      limitsOf: () => null
+      runLimitsOf: () => null
     })
     onTestFinished(() => collector.stop())
     return collector
@@ -79,7 +79,7 @@ function collect({ nodes: count = 1, client }: { nodes?: number; client?: NodeCl
       project: aProjectName('shop'),
       spider,
       startedAtMs: clock.nowMs(),
-      limits: null
+      runLimits: null
     }),
     crawl(number: number, pages: number, node = 0) {
       const { logs } = nodes[node]!

@@ -15,7 +15,7 @@ import { firstReadMs, mostMsFor, nextReadMs, readsPerSecond, THREATENED_FROM_RUN
 export interface GrowingRun extends RunOfLog {
   readonly nodeId: NodeId
   readonly startedAtMs: number | null
-  readonly limits: RunLimits | null
+  readonly runLimits: RunLimits | null
 }
 
 export interface LiveFigures {
@@ -44,7 +44,7 @@ interface CollectorParts {
   fleet: Fleet
   clock: Clock
   logger: Logger
-  limitsOf: (run: GrowingRun) => RunLimits | null
+  runLimitsOf: (run: GrowingRun) => RunLimits | null
   /** The busy share of the event loop since the last call, 0 to 1. Absent: idle. */
   loopShare?: () => number
 }
@@ -122,7 +122,7 @@ export class LogCollector {
     const nowMs = clock.monotonicMs()
     const isLocal = fleet.get(run.nodeId)?.client.traits.keepsLogs ?? false
     const intervalMs = firstReadMs({ isLocal })
-    const mostMs = mostMsFor(this.#parts.limitsOf(run))
+    const mostMs = mostMsFor(this.#parts.runLimitsOf(run))
     const followed: Followed = {
       run,
       intervalMs,

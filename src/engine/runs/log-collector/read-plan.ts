@@ -44,8 +44,8 @@ export function readsPerSecond(loopShare: number): number {
 }
 
 /** A quarter of the time that a run may go without progress, so that we notice in time when it exceeds the limit. */
-export function mostMsFor(limits: RunLimits | null): number | null {
-  const seconds = limits?.noProgressSeconds
+export function mostMsFor(runLimits: RunLimits | null): number | null {
+  const seconds = runLimits?.noProgressSeconds
   return seconds == null ? null : Math.max(THREATENED_MS, seconds * 250)
 }
 

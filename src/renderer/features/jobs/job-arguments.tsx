@@ -6,7 +6,7 @@ import { type Dependency, type Job, type JobId, SECRET_MASK } from '../../../sha
 import { shortId } from '../../../shared/ids.ts'
 import { useApi } from '../../api/api.tsx'
 import { CopyText } from '../../ui/copy-button.tsx'
-import { describeLimits } from '../../ui/fields/run-limits.ts'
+import { describeRunLimits } from '../../ui/fields/run-limits.ts'
 import { FieldRow } from '../../ui/panel.tsx'
 import { describeRetry } from '../../ui/fields/retry.ts'
 import { StatusText } from '../../ui/status.tsx'
@@ -84,7 +84,9 @@ export function JobArguments({ job, nodeName, onOpen }: JobArgumentsProps) {
             <span className="mono">{job.dedupeKey}</span>
           </FieldRow>
         )}
-        {describeLimits(job.limits) !== null && <FieldRow label={texts.limits}>{describeLimits(job.limits)}</FieldRow>}
+        {describeRunLimits(job.limits) !== null && (
+          <FieldRow label={texts.limits}>{describeRunLimits(job.limits)}</FieldRow>
+        )}
         <FieldRow label={texts.jobId}>
           <CopyText value={job.id} what={texts.theJobId} />
         </FieldRow>

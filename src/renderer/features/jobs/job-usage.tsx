@@ -3,9 +3,9 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Attempt, Job, JobDetail, RunLimits, UsageSample } from '../../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../../shared/ids.ts'
-import { effectiveLimits } from '../../../shared/run-limits.ts'
+import { effectiveRunLimits } from '../../../shared/run-limits.ts'
 import { useApi } from '../../api/api.tsx'
-import { limitsInForce } from '../../ui/fields/run-limits.ts'
+import { runLimitsInForce } from '../../ui/fields/run-limits.ts'
 import { formatCpuShare, formatMemory, formatSeconds } from '../../ui/numbers.ts'
 import { ErrorState } from '../../ui/states.tsx'
 import { LineChart } from '../../ui/charts/line-chart.tsx'
@@ -29,7 +29,7 @@ export function JobUsage({ detail: { job, attempts } }: { detail: JobDetail }) {
   if (attempt === undefined || attempt.nodeId !== LOCAL_NODE_ID) return null
   const samples = usage.data?.samples ?? []
   const startedAtMs = attempt.startedAtMs ?? samples[0]?.atMs ?? 0
-  const memoryMegabytes = effectiveLimits(ofProject ?? null, job.limits)?.memoryMegabytes
+  const memoryMegabytes = effectiveRunLimits(ofProject ?? null, job.limits)?.memoryMegabytes
   const shared = { startedAtMs, tone: isLive ? 'run' : 'off', lookAtMs, onLook: setLookAtMs } as const
   return (
     <Flex aria-label={texts.memoryAndCpu} component="section" direction="column" gap={12} className={classes.usage}>
@@ -114,7 +114,7 @@ function cpuSecondsOf(samples: readonly UsageSample[]): number | null {
 }
 
 function Limits({ job, ofProject }: { job: Job; ofProject: RunLimits | null }) {
-  const limits = limitsInForce(effectiveLimits(ofProject, job.limits))
+  const limits = runLimitsInForce(effectiveRunLimits(ofProject, job.limits))
   return (
     <div>
       <h3>{texts.limits}</h3>

@@ -4,7 +4,7 @@ import type { Environment, Project } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { BuildLogDialog } from '../../ui/build-log-dialog.tsx'
 import { StepProgress, EnvironmentStateText, pythonWords, StartModeText } from '../../ui/environment.tsx'
-import { limitsInForce } from '../../ui/fields/run-limits.ts'
+import { runLimitsInForce } from '../../ui/fields/run-limits.ts'
 import { useMay } from '../../api/use-me.ts'
 import { FieldRow, Panel } from '../../ui/panel.tsx'
 import { RebuildButton } from '../../ui/rebuild-button.tsx'
@@ -26,7 +26,7 @@ export function LocalSettings({ project, isLogOpen, onLog, onEdit }: LocalSettin
   const environments = useQuery(query.environments.list.queryOptions()).data?.environments
   if (nodes?.every(({ kind }) => kind !== 'local' && kind !== 'engine')) return null
   const environment = environments?.find(({ projects }) => projects.includes(project.name))
-  const limits = limitsInForce(project.settings.limits)
+  const limits = runLimitsInForce(project.settings.limits)
   return (
     <Panel
       title={texts.localNode}

@@ -8,7 +8,7 @@ import { useMay } from '../../api/use-me.ts'
 import { useDropTarget } from '../../state/dropped-files.ts'
 import { type Fields, useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { FilePicker } from '../../ui/file-picker.tsx'
-import { LimitsFields } from '../../ui/fields/run-limits-fields.tsx'
+import { RunLimitsFields } from '../../ui/fields/run-limits-fields.tsx'
 import { RetryFields } from '../../ui/fields/retry-fields.tsx'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { FIRST_WAIT, SECOND_WAIT } from './cancel-waits.ts'
@@ -88,10 +88,10 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
           aria-labelledby="settings-stop"
         >
           <h3 id="settings-stop">{texts.stopRunsAutomatically}</h3>
-          <LimitsFields fields={form.within('limits')} only="everywhere" />
+          <RunLimitsFields fields={form.within('limits')} only="everywhere" />
           <p className="dim">{texts.limitsHint}</p>
           <h4 id="settings-limits">{texts.onLocalNodes}</h4>
-          <LimitsFields fields={form.within('limits')} only="local" />
+          <RunLimitsFields fields={form.within('limits')} only="local" />
           <p className="dim">{texts.localLimitsHint}</p>
         </Flex>
         <OutcomeSettings fields={form} />

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { OutcomeRules, ProjectSettings } from '../../../shared/contract/index.ts'
 import { formatDuration } from '../../../shared/time.ts'
-import { LimitsForm, limitTexts } from '../../ui/fields/run-limits.ts'
+import { RunLimitsForm, runLimitTexts } from '../../ui/fields/run-limits.ts'
 import { RetryForm, retryTexts } from '../../ui/fields/retry.ts'
 import { absolutePath, durationText, numberText } from '../../ui/fields/texts.ts'
 import { texts as words } from '../../../shared/texts/ui/projects.ts'
@@ -36,7 +36,7 @@ export const SettingsForm = z.object({
       text: z.string().refine((text) => requirementCount(text) > 0, words.needsPackage)
     })
   ]),
-  limits: LimitsForm,
+  limits: RunLimitsForm,
   pinnedVersion: z.string().transform((text) => (text === '' ? null : text)),
   weight: numberText(shape.weight.unwrap()),
   paused: z.boolean(),
@@ -55,7 +55,7 @@ export type SettingsOfDialog = Omit<ProjectSettings, 'defaults' | 'spiderDefault
 export interface SettingsTexts
   extends Pick<ProjectSettings, 'paused' | 'noOverlap' | 'distribution' | 'expectations' | 'keepItems'> {
   python: { kind: ProjectSettings['python']['kind']; path: string; text: string }
-  limits: ReturnType<typeof limitTexts>
+  limits: ReturnType<typeof runLimitTexts>
   /** Empty: not pinned. */
   pinnedVersion: string
   weight: string
@@ -79,7 +79,7 @@ export const startSettings = ({
   pinnedVersion: pinnedVersion ?? '',
   cancelWaitSeconds: cancelWaitSeconds === null ? '' : formatDuration(cancelWaitSeconds),
   python: { path: '', text: '', ...python },
-  limits: limitTexts(limits),
+  limits: runLimitTexts(limits),
   weight: String(weight),
   retry: retryTexts(retry),
   outcome: {

@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Job, Project, RunInput, Schedule } from '../../../shared/contract/index.ts'
-import { effectiveLimits } from '../../../shared/run-limits.ts'
+import { effectiveRunLimits } from '../../../shared/run-limits.ts'
 import { LOCAL_ENGINE } from '../../../shared/wire.ts'
 import { useApi } from '../../api/api.tsx'
 import { useMe } from '../../api/use-me.ts'
@@ -17,8 +17,8 @@ import { ArgumentsAndSettings } from '../../ui/fields/arguments-and-settings.tsx
 import { InheritedRows } from '../../ui/fields/inherited-rows.tsx'
 import { type Inherited, inheritedBy, ORIGIN_TEXTS, notReplaced, stillInherited } from '../../ui/fields/inherited.ts'
 import { JobTarget, useKnownNames } from '../../ui/fields/job-target.tsx'
-import { describeLimits, LimitsForm } from '../../ui/fields/run-limits.ts'
-import { LimitsFields } from '../../ui/fields/run-limits-fields.tsx'
+import { describeRunLimits, RunLimitsForm } from '../../ui/fields/run-limits.ts'
+import { RunLimitsFields } from '../../ui/fields/run-limits-fields.tsx'
 import { useEngineAway } from '../../state/remote-engines.ts'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { ValueRows } from '../../ui/fields/value-rows.tsx'
@@ -84,7 +84,7 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
   const known = useKnownNames(values)
   const isElsewhere =
     values.where === 'node' && nodes.some(({ id, kind }) => id === values.nodeId && !['local', 'engine'].includes(kind))
-  const limits = LimitsForm.safeParse(values.limits)
+  const limits = RunLimitsForm.safeParse(values.limits)
 
   return (
     <SchemaForm form={form}>
@@ -104,11 +104,12 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
       <Fold
         title={texts.limits}
         summary={
-          (limits.success && describeLimits(effectiveLimits(ofProject?.limits ?? null, limits.data))) || texts.none
+          (limits.success && describeRunLimits(effectiveRunLimits(ofProject?.limits ?? null, limits.data))) ||
+          texts.none
         }
         isWrong={form.hasError('limits')}
       >
-        <LimitsFields fields={form.within('limits')} inherited={ofProject?.limits ?? null} />
+        <RunLimitsFields fields={form.within('limits')} inherited={ofProject?.limits ?? null} />
         <p className="dim small">{isElsewhere ? texts.limitsOfNodeHint : texts.limitsHint}</p>
       </Fold>
       {showsCommand && output !== null && <Command {...output} run={withKnownLeft(output.run, inherited)} />}

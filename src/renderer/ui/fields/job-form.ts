@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { problemOfText } from '../../../shared/calendar/index.ts'
 import type { NodeId, ProjectName, RunTemplate, VersionName } from '../../../shared/contract/index.ts'
-import { LimitsForm, limitTexts } from './run-limits.ts'
+import { RunLimitsForm, runLimitTexts } from './run-limits.ts'
 import { RetryForm, retryTexts } from './retry.ts'
 import { parseTagExpression } from './tag-expression.ts'
 import { rowsForm, rowsOf, secretNamesOf, valuesOf } from './form-rows.ts'
@@ -38,7 +38,7 @@ export interface JobTexts {
   /** As an expression: `eu|us !slow`. */
   tags: string
   priority: number | string
-  limits: ReturnType<typeof limitTexts>
+  limits: ReturnType<typeof runLimitTexts>
   retry: ReturnType<typeof retryTexts>
 }
 
@@ -57,7 +57,7 @@ export const jobTexts = (job: Partial<Job>): JobTexts => ({
   nodeId: job.nodeId ?? null,
   tags: (job.tags ?? []).join(' '),
   priority: job.priority ?? 0,
-  limits: limitTexts(job.limits),
+  limits: runLimitTexts(job.limits),
   retry: retryTexts(job.retry)
 })
 
@@ -74,7 +74,7 @@ export function jobForm(place: 'schedule' | 'chain' | null): z.ZodType<Job, JobT
       priority: z
         .custom<number | string>()
         .transform((typed) => (typed === '' && place === null ? undefined : Number(typed) || 0)),
-      limits: LimitsForm,
+      limits: RunLimitsForm,
       retry: RetryForm
     })
     .and(WhereForm)

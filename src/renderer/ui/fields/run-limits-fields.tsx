@@ -14,7 +14,7 @@ interface LimitsFieldsProps {
 }
 
 /** Limits are entered with their unit and reformatted on blur. */
-export function LimitsFields({ fields, inherited = null, only }: LimitsFieldsProps) {
+export function RunLimitsFields({ fields, inherited = null, only }: LimitsFieldsProps) {
   const id = useId()
   const [showsAll, setShowsAll] = useState(false)
   const { values } = fields

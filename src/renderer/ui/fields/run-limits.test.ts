@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { RunLimits } from '../../../shared/contract/index.ts'
-import { describeLimits, formatLimit, LIMITS, limitTexts, LimitsForm, parseLimit } from './run-limits.ts'
+import { describeRunLimits, formatLimit, LIMITS, runLimitTexts, RunLimitsForm, parseLimit } from './run-limits.ts'
 
 const aLimit = (name: keyof RunLimits) =>
   name === 'maxBanPercent' ? fc.integer({ min: 1, max: 99 }) : fc.integer({ min: 128, max: 1_000_000_000 })
@@ -29,7 +29,7 @@ it('returns its initial limits, without unset ones', () => {
   fc.assert(
     fc.property(someLimits, (limits) => {
       const set = Object.entries(limits).filter(([, value]) => value != null)
-      expect(LimitsForm.parse(limitTexts(limits))).toEqual(set.length === 0 ? null : Object.fromEntries(set))
+      expect(RunLimitsForm.parse(runLimitTexts(limits))).toEqual(set.length === 0 ? null : Object.fromEntries(set))
     })
   )
 })
@@ -66,14 +66,14 @@ it.each([
 })
 
 it('refuses less memory than Scrapy needs to start, and names the field', () => {
-  const [issue] = LimitsForm.safeParse({ ...limitTexts(null), memoryMegabytes: '8 MB' }).error!.issues
+  const [issue] = RunLimitsForm.safeParse({ ...runLimitTexts(null), memoryMegabytes: '8 MB' }).error!.issues
   expect(issue).toMatchObject({ path: ['memoryMegabytes'], message: expect.stringContaining('at least 16') })
 })
 
 it('summarises the limits in one line', () => {
-  expect(describeLimits({ wallSeconds: 5400, memoryMegabytes: 1536, cpuSeconds: null, openFiles: 2048 })).toBe(
+  expect(describeRunLimits({ wallSeconds: 5400, memoryMegabytes: 1536, cpuSeconds: null, openFiles: 2048 })).toBe(
     '1 h 30 min wall time, 1.5 GB memory, 2,048 open files'
   )
-  expect(describeLimits({ cpuSeconds: 60 })).toBe('1 min CPU time')
-  expect(describeLimits({})).toBeNull()
+  expect(describeRunLimits({ cpuSeconds: 60 })).toBe('1 min CPU time')
+  expect(describeRunLimits({})).toBeNull()
 })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { RunLimits } from '../../../shared/contract/index.ts'
-import { formatMegabytes, LOG_LIMITS, problemOfLimits } from '../../../shared/run-limits.ts'
+import { formatMegabytes, LOG_LIMITS, problemOfRunLimits } from '../../../shared/run-limits.ts'
 import { formatCount } from '../../../shared/numbers.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import { texts as words } from '../../../shared/texts/ui/shared.ts'
@@ -123,7 +123,7 @@ export function parseLimit(name: LimitName, text: string): { value: number | nul
   if ('problem' in read) return read
   if (read.value < 1) return { problem: words.limitTooSmall }
   if (read.value > LIMIT_MAX) return { problem: words.limitTooLarge }
-  const problem = problemOfLimits({ [name]: read.value })
+  const problem = problemOfRunLimits({ [name]: read.value })
   return problem === null ? read : { problem: textOfProblem(problem) }
 }
 
@@ -158,9 +158,9 @@ function parseUnits(unit: keyof typeof UNITS, text: string, example: string): { 
   return { value: Math.round(value) }
 }
 
-export function limitTexts(limits: RunLimits | null | undefined): LimitTexts {
+export function runLimitTexts(runLimits: RunLimits | null | undefined): LimitTexts {
   return Object.fromEntries(
-    LIMITS.map(({ name }) => [name, limits?.[name] == null ? '' : formatLimit(name, limits[name])])
+    LIMITS.map(({ name }) => [name, runLimits?.[name] == null ? '' : formatLimit(name, runLimits[name])])
   ) as Record<LimitName, string>
 }
 
@@ -172,7 +172,7 @@ const limitText = (name: LimitName) =>
     return z.NEVER
   })
 
-export const LimitsForm = z
+export const RunLimitsForm = z
   .object(
     Object.fromEntries(LIMITS.map(({ name }) => [name, limitText(name)])) as Record<
       LimitName,
@@ -185,16 +185,16 @@ export const LimitsForm = z
   })
 
 /** `30 min wall time, 512 MB memory`. null: nothing is limited. */
-export function describeLimits(limits: RunLimits | null): string | null {
-  const words = limitsInForce(limits).map(
+export function describeRunLimits(runLimits: RunLimits | null): string | null {
+  const words = runLimitsInForce(runLimits).map(
     ({ label, value }) => `${value} ${label.replace(/^[A-Z](?![A-Z])/, (letter) => letter.toLowerCase())}`
   )
   return words.length === 0 ? null : words.join(', ')
 }
 
-export function limitsInForce(limits: RunLimits | null): { name: LimitName; label: string; value: string }[] {
+export function runLimitsInForce(runLimits: RunLimits | null): { name: LimitName; label: string; value: string }[] {
   return LIMITS.flatMap(({ name, label }) => {
-    const value = limits?.[name]
+    const value = runLimits?.[name]
     return value == null ? [] : [{ name, label, value: formatLimit(name, value) }]
   })
 }

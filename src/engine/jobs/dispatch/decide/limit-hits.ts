@@ -13,8 +13,8 @@ export interface LimitFacts {
 const BANS = ['403', '429', '503'] as const
 
 /** Returns the limit that a run exceeded, as in `error limit of 10 (logged 14)`. Null: none. */
-export function findHeldLimitHit(limits: RunLimits, { ranMs, log }: LimitFacts): Message | null {
-  const { wallSeconds, maxBanPercent, maxErrors, noProgressSeconds } = limits
+export function findHeldLimitHit(runLimits: RunLimits, { ranMs, log }: LimitFacts): Message | null {
+  const { wallSeconds, maxBanPercent, maxErrors, noProgressSeconds } = runLimits
   if (wallSeconds != null && ranMs >= wallSeconds * 1000) {
     return wallLimitHit(wallSeconds, ranMs)
   }

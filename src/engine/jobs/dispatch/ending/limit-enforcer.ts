@@ -1,5 +1,5 @@
 import type { JobId, RunLimits } from '../../../../shared/contract/index.ts'
-import { effectiveLimits, LOG_LIMITS } from '../../../../shared/run-limits.ts'
+import { effectiveRunLimits, LOG_LIMITS } from '../../../../shared/run-limits.ts'
 import { limitOf } from '../../../../shared/texts/limit-hits.ts'
 import { asParam, type Message, render, say } from '../../../../shared/texts/message.ts'
 import type { Timer } from '../../../runtime/clock.ts'
@@ -13,7 +13,7 @@ const NODE_MISSING_MS = 200
 
 interface Watched {
   one: LiveAttempt
-  limits: RunLimits
+  runLimits: RunLimits
   ranBeforeMs: number
   /** The monotonic time when this engine started to watch the run. Wall clock changes cannot end the run. */
   watchedAtMs: number
@@ -47,11 +47,11 @@ export class LimitEnforcer {
     if (this.#stopped || one.startedAtMs === null || this.#watched.has(one.key)) return
     // A run that its node forgot returns to `running`. If it hit a limit before, the cancel ladder is already running.
     if (one.limitHit !== null) return
-    const limits = effectiveLimits(projects.settingsOf(one.project).limits, one.limits)
-    if (limits === null || ![limits.wallSeconds, ...LOG_LIMITS.map((name) => limits[name])].some(isSet)) return
+    const runLimits = effectiveRunLimits(projects.settingsOf(one.project).limits, one.runLimits)
+    if (runLimits === null || ![runLimits.wallSeconds, ...LOG_LIMITS.map((name) => runLimits[name])].some(isSet)) return
     const ranBeforeMs = Math.max(0, clock.nowMs() - one.startedAtMs)
     const watchedAtMs = clock.monotonicMs()
-    const watched: Watched = { one, limits, ranBeforeMs, watchedAtMs, timer: null, isStopping: false }
+    const watched: Watched = { one, runLimits, ranBeforeMs, watchedAtMs, timer: null, isStopping: false }
     this.#watched.set(one.key, watched)
     this.#waitForWall(watched)
   }
@@ -75,7 +75,7 @@ export class LimitEnforcer {
   }
 
   #waitForWall(watched: Watched): void {
-    const { wallSeconds } = watched.limits
+    const { wallSeconds } = watched.runLimits
     if (wallSeconds == null || this.#holdsWall(watched.one)) return
     this.#judgeIn(watched, Math.max(0, wallSeconds * 1000 - this.#ranMs(watched)))
   }
@@ -91,12 +91,12 @@ export class LimitEnforcer {
 
   #judge(watched: Watched): void {
     const { live, fleet, collector, logger } = this.#context
-    const { one, limits, isStopping } = watched
+    const { one, runLimits, isStopping } = watched
     if (this.#stopped || isStopping || one.limitHit !== null) return
     if (live.get(one.key) !== one || one.state === 'finishing' || one.cancelAskedAtMs !== null) return
     // On startup, the attempts are loaded before the nodes, so try again soon.
     if (fleet.get(one.nodeId) === undefined) return this.#judgeIn(watched, NODE_MISSING_MS)
-    const held = this.#holdsWall(one) ? { ...limits, wallSeconds: null } : limits
+    const held = this.#holdsWall(one) ? { ...runLimits, wallSeconds: null } : runLimits
     const limitHit = findHeldLimitHit(held, { ranMs: this.#ranMs(watched), log: collector.progressOf(one.jobId) })
     if (limitHit === null) {
       if (watched.timer === null) this.#waitForWall(watched)

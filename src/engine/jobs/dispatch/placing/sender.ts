@@ -2,7 +2,7 @@ import { SaidError } from '../../../runtime/said-error.ts'
 import { EventEmitter } from 'node:events'
 import { SECRET_MASK, type Attempt, type JobId, type NodeId } from '../../../../shared/contract/index.ts'
 import { LOST_ARGUMENTS } from '../../../../shared/reserved-arguments.ts'
-import { effectiveLimits, hasLocalOnlyLimits } from '../../../../shared/run-limits.ts'
+import { effectiveRunLimits, hasLocalOnlyRunLimits } from '../../../../shared/run-limits.ts'
 import { meetsTags } from '../../../../shared/tag-terms.ts'
 import { maskSecrets, secretValues, withSecrets } from '../../../../shared/secret-values.ts'
 import { asParam, mapStrings, type Message, plain, render, say } from '../../../../shared/texts/message.ts'
@@ -85,7 +85,7 @@ export class Sender {
     const { fleet, live, clock, logger } = this.#context
     const node = fleet.get(one.nodeId)
     const wasIdle = live.ofNode(one.nodeId).every(({ state }) => state === 'sending')
-    const limits = effectiveLimits(this.#context.projects.settingsOf(job.project).limits, job.limits)
+    const runLimits = effectiveRunLimits(this.#context.projects.settingsOf(job.project).limits, job.limits)
     let secrets: string[] = []
     try {
       const verdict = await this.#askPlugins(attempt, job, node)
@@ -102,7 +102,7 @@ export class Sender {
       const { holdsLimits, hidesSecrets, setsEnvironment } = node.client.traits
       const sendNotes = {
         ...verdict?.notes,
-        ...(holdsLimits || !hasLocalOnlyLimits(limits)
+        ...(holdsLimits || !hasLocalOnlyRunLimits(runLimits)
           ? {}
           : { limits: 'some limits are enforced only on local nodes' }),
         ...(setsEnvironment || Object.keys(env).length === 0
@@ -125,7 +125,7 @@ export class Sender {
         priority: job.priority,
         isVersionAsked: job.version !== null,
         secretNames: job.secretNames,
-        limits: holdsLimits ? limits : null
+        limits: holdsLimits ? runLimits : null
       }
       // The last check. After this, the request cannot be taken back.
       if (one.cancelAskedAtMs !== null) return await this.#endCancelled(one)

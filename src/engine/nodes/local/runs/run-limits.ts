@@ -23,8 +23,8 @@ const MEGABYTE = 1024 * 1024
 const KERNEL_CPU_MARGIN_SECONDS = 60
 
 /** The limit that was hit first. Pure. Only the kernel enforces `addressSpaceMegabytes` and `openFiles`. */
-export function findLimitHit(limits: RunLimits, facts: RunFacts, nowMs: number): LimitHit | null {
-  const { wallSeconds, silentSeconds, memoryMegabytes, cpuSeconds, logMegabytes } = limits
+export function findLimitHit(runLimits: RunLimits, facts: RunFacts, nowMs: number): LimitHit | null {
+  const { wallSeconds, silentSeconds, memoryMegabytes, cpuSeconds, logMegabytes } = runLimits
   const { startedAtMs, memoryBytes, logBytes } = facts
   const silentFromMs = Math.max(startedAtMs, facts.loggedAtMs ?? startedAtMs)
   const hits: LimitHit[] = []
@@ -54,10 +54,10 @@ export function findLimitHit(limits: RunLimits, facts: RunFacts, nowMs: number):
 
 /** The limit that made the kernel end a process, if the exit shows it. */
 export function limitOfExit(
-  limits: RunLimits | null,
+  runLimits: RunLimits | null,
   exit: { signal: string | null; cpuSeconds?: number | null | undefined }
 ): Message | null {
-  const { cpuSeconds } = limits ?? {}
+  const { cpuSeconds } = runLimits ?? {}
   if (cpuSeconds == null) return null
   // If a process ignores SIGXCPU, the kernel sends SIGKILL.
   const isKilled = exit.signal === 'SIGKILL' && (exit.cpuSeconds ?? 0) >= cpuSeconds + KERNEL_CPU_MARGIN_SECONDS
@@ -72,8 +72,8 @@ export interface ResourceLimits {
   openFiles: number | null
 }
 
-export function resourceLimitsOf(limits: RunLimits | null): ResourceLimits | null {
-  const { addressSpaceMegabytes, cpuSeconds, openFiles } = limits ?? {}
+export function resourceLimitsOf(runLimits: RunLimits | null): ResourceLimits | null {
+  const { addressSpaceMegabytes, cpuSeconds, openFiles } = runLimits ?? {}
   if (addressSpaceMegabytes == null && cpuSeconds == null && openFiles == null) return null
   return {
     addressSpaceBytes: addressSpaceMegabytes == null ? null : addressSpaceMegabytes * MEGABYTE,

@@ -5,8 +5,8 @@ import { useApi } from '../../../api/api.tsx'
 import form from '../../../ui/fields/form.module.css'
 import type { Fields } from '../../../ui/fields/form-of-schema.ts'
 import { JobTarget, useKnownNames } from '../../../ui/fields/job-target.tsx'
-import { describeLimits, LimitsForm } from '../../../ui/fields/run-limits.ts'
-import { LimitsFields } from '../../../ui/fields/run-limits-fields.tsx'
+import { describeRunLimits, RunLimitsForm } from '../../../ui/fields/run-limits.ts'
+import { RunLimitsFields } from '../../../ui/fields/run-limits-fields.tsx'
 import { describeRetry, RetryForm } from '../../../ui/fields/retry.ts'
 import { RetryFields } from '../../../ui/fields/retry-fields.tsx'
 import { ValueRows } from '../../../ui/fields/value-rows.tsx'
@@ -75,7 +75,7 @@ export function TemplateFields({ fields, place = 'schedule' }: TemplateFieldsPro
   const inherited = inheritedBy(ofProject ?? null, values.spiders)
   const template = templateForm(place).safeParse(values)
   const jobs = template.success ? jobsOfTemplate(template.data) : 0
-  const limits = LimitsForm.safeParse(values.limits)
+  const limits = RunLimitsForm.safeParse(values.limits)
   const retry = RetryForm.safeParse(values.retry)
   return (
     <Stack gap={12} miw={0}>
@@ -134,7 +134,7 @@ export function TemplateFields({ fields, place = 'schedule' }: TemplateFieldsPro
         summary={
           joinFacts(
             values.settings.length > 0 && texts.settingCount(values.settings.length),
-            limits.success && describeLimits(limits.data),
+            limits.success && describeRunLimits(limits.data),
             retry.success && describeRetry(retry.data)
           ) || texts.projectSettings
         }
@@ -149,7 +149,7 @@ export function TemplateFields({ fields, place = 'schedule' }: TemplateFieldsPro
         />
         <fieldset>
           <legend className={form.label}>{texts.limits}</legend>
-          <LimitsFields fields={fields.within('limits')} inherited={ofProject?.limits ?? null} />
+          <RunLimitsFields fields={fields.within('limits')} inherited={ofProject?.limits ?? null} />
         </fieldset>
         <fieldset>
           <legend className={form.label}>{texts.retry}</legend>
