@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { contract } from '../../shared/contract/index.ts'
+import { shortId } from '../../shared/ids.ts'
 
 /** Words that stay in every language. */
 const STAYS = new Set(
@@ -108,7 +109,7 @@ export function createData() {
   /** Ids are shown short, and names in parts. The names of evidence and of Scrapy's stats are shown as words. */
   function addName(value: string) {
     words.add(value)
-    if (/^[0-9a-f]{32}$/.test(value)) words.add(value.slice(0, 8))
+    if (/^[0-9a-f]{32}$/.test(value)) for (const part of [value.slice(0, 8), shortId(value)]) words.add(part)
     for (const word of value.split(BETWEEN_WORDS)) words.add(word)
     for (const word of value.replace(/([a-z])([A-Z])/g, '$1 $2').split(/[\s_]/)) words.add(word.toLowerCase())
   }
