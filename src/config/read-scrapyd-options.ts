@@ -206,7 +206,7 @@ function readWhole(options: OptionReader, name: string, absent: string): number 
   return value
 }
 
-/** `items_dir` can be the URL of a remote storage, which stays unchanged. `file:` URLs become paths, as in Scrapyd. */
+/** The remote URL of an `items_dir` is returned unchanged. `file:` URLs become paths, as in Scrapyd. */
 export function localPath(text: string, workingDirectory: string, mayBeUrl: boolean): string {
   if (mayBeUrl && /^file:\/\//i.test(text)) return fileURLToPath(text)
   return mayBeUrl && isUrl(text) ? text : resolvePath(workingDirectory, text)

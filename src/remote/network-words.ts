@@ -20,7 +20,7 @@ export function networkCode(error: unknown): string | null {
   return error instanceof TypeError && /fetch failed|terminated/.test(error.message) ? 'ECONNRESET' : null
 }
 
-/** Whether this computer does not trust the issuer, or the certificate is for another name. */
+/** Whether the code means that the issuer is not trusted here, or that the certificate is for another name. */
 export const isUntrusted = (code: string): boolean =>
   /SELF_SIGNED|UNABLE_TO_(GET_ISSUER|VERIFY)|ALTNAME|CERT_UNTRUSTED/.test(code)
 

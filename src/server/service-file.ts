@@ -9,7 +9,7 @@ interface ServiceFile {
   address: string
   pid: number
   startTime: string
-  /** The certificate that the service presents with `https:`. It might not cover this machine's names. */
+  /** The certificate that the service presents over HTTPS. It might not cover this machine's names. */
   certificate?: string
 }
 

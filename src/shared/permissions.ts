@@ -181,7 +181,7 @@ export const ALL_PERMISSIONS = permissionsOf(PERMISSIONS)
 
 export const PROJECT_PERMISSIONS = permissionsOf(PERMISSIONS.filter((name) => TEXTS[name].scope === 'project'))
 
-/** Permissions with which a user can become an owner. No custom role has any. */
+/** Permissions that let users make themselves owners. Custom roles cannot include them. */
 export const OWNER_PERMISSIONS = permissionsOf(['users.change'] satisfies Permission[])
 
 /** Every role includes this permission, because nothing is visible without it. */

@@ -11,5 +11,5 @@ export const DESKTOP_APP = 'desktop'
  */
 export const wireMessage = (to: string): string => `scrapdeck-wire ${to}`
 
-/** Marks requests that the desktop app, not a program, sends to another engine for its page. */
+/** Marks requests that the desktop app sends to a remote engine for its UI, to distinguish them from API clients. */
 export const APP_HEADER = 'x-scrapdeck-app'

@@ -1,4 +1,4 @@
-/** Whether a job that ended while queued can be restored: never, alone, or only with the job it was skipped for. */
+/** Whether a job that ended while queued can be restored: never, on its own, or only with the job it waited for. */
 export type Restorable = 'never' | 'by_itself' | 'with_what_it_waited_for'
 
 /** `isAsked`: the user named the job itself; false: a job that it depends on is being restored. */

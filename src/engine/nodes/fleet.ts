@@ -305,7 +305,7 @@ export class Fleet {
   #learnClock(node: FleetNode, snapshot: Snapshot): void {
     const { status, snapshotAtMs, runsSeen } = node
     node.runsSeen = new Set(snapshot.running.map(({ jobid }) => jobid))
-    // A local run can end before a poll sees it running, so we use this machine's clock.
+    // A local run can end before a poll sees it running. Its times are those of this machine's clock.
     if (node.client.traits.runsHere) status.clockEstimate = ownClock(this.#options.clock.nowMs())
     if (snapshotAtMs === null || node.client.traits.runsHere) return
     const beforeMs = this.#options.clock.nowMs()

@@ -74,7 +74,7 @@ export interface EggTarget extends Pick<NodeClient, 'listSpiders'> {
 /** Scrapyd accepts these names and, since 1.6, numbers. */
 export type NodeSignal = 'HUP' | 'INT' | 'KILL' | 'STOP' | 'TERM' | number
 
-/** The signals that end a spider: HUP, INT, QUIT, KILL, TERM. A spider continues after any other signal. */
+/** The signals that we treat as ending a spider: HUP, INT, QUIT, KILL, TERM. */
 export const ENDING_SIGNALS: ReadonlySet<NodeSignal> = new Set(['HUP', 'INT', 'KILL', 'TERM', 1, 2, 3, 9, 15])
 
 export interface DaemonStatus {

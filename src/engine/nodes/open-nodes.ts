@@ -26,7 +26,7 @@ import { SshTunnels } from './ssh/ssh-tunnels.ts'
 export interface NodesOptions extends LocalNodeSettings {
   sshProgram?: string
   discovery?: readonly ConfiguredSource[]
-  /** Directories with credential files that cluster URLs are allowed to name. */
+  /** Directories with credential files that cluster URLs may refer to. */
   clusterCredentialDirectories?: readonly string[]
 }
 

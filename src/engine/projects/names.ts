@@ -23,7 +23,7 @@ export function problemOfPathPart(name: string): Sentence | null {
   return null
 }
 
-/** Checks only for names that every system rejects. */
+/** Checks only the rules that apply on every operating system. */
 export function problemOfFolderName(name: string): Sentence | null {
   if (name === '') return sentence('names.empty')
   if (name === '.' || name === '..') return sentence('names.folder_reference')

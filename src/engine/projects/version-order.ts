@@ -76,7 +76,7 @@ export function orderWarnings(versions: string[], latest: string | null): Map<st
   return warnings
 }
 
-/** Whether one of these nodes can have a Scrapyd before 1.4, and another node 1.4 or later. null: unknown, ignored. */
+/** Whether one of these nodes can run a Scrapyd before 1.4 and another one 1.4 or later. null (unknown) is ignored. */
 export function canDisagree(releases: readonly (string | null)[]): boolean {
   const older = releases.filter((one) => one !== null && /^1\.[23]\b/.test(one))
   const newer = releases.filter((one) => one !== null && /^1\.[4-9]|1\.4$/.test(one))

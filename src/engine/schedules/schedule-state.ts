@@ -19,7 +19,7 @@ export interface ScheduleState {
   nextRunMs: number | null
   /** Why the next time cannot be found. The schedule must then be paused. */
   problem: string | null
-  /** The number of the schedule's valid place in `DuePlaces`. */
+  /** The number of the schedule's current entry in `DuePlaces`. Entries with other numbers are stale. */
   place: number
   prefetched: Prefetched | null
 }

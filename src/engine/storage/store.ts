@@ -448,7 +448,7 @@ export interface FiringStore extends FiringReader {
 
 export interface BackfillStore {
   listBackfills(): Promise<StoredBackfill[]>
-  /** Rejects with CHANGED_MEANWHILE unless the revision is one above that of the schedule's stored backfill, or 1. */
+  /** Rejects with CHANGED_MEANWHILE unless the revision is one above the stored backfill's, or 1 if none is stored. */
   putBackfill(backfill: StoredBackfill): Promise<void>
 }
 

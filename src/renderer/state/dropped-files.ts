@@ -2,8 +2,8 @@ import { useEffect } from 'react'
 import { create } from 'zustand'
 
 /**
- * Receives dropped files instead of the projects screen. While files are dragged over the window, the window shows
- * `title` and `text`.
+ * Takes dropped files that would otherwise go to the projects screen. While files are dragged over the window, the
+ * window shows `title` and `text`.
  */
 interface DropTarget {
   title: string

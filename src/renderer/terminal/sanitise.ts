@@ -1,8 +1,8 @@
 /**
  * Log text is untrusted: it comes from spiders and the sites they crawl. A terminal executes control sequences, so
- * only colors are kept (SGR 0–4, 7 and their resets, 16, 256 and true colors). Titles, hyperlinks, clipboard writes
- * (OSC), device queries, cursor movement, blinking and concealed text are removed, and so are characters that reverse
- * the reading direction.
+ * only colors and basic styles are kept (SGR 0–4, 7 and their resets; 16, 256 and true colors). Titles, hyperlinks,
+ * clipboard writes (OSC), device queries, cursor movement, blinking and concealed text are removed, and so are
+ * characters that reverse the text direction.
  */
 export function sanitiseLine(text: string): string {
   if (!SUSPECT.test(text)) return text

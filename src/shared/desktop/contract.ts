@@ -70,7 +70,7 @@ export const RemoteEngine = EngineSettings.extend({
   username: z.string().nullable(),
   /** The fingerprint of the only trusted certificate; null: the system's certificate authorities apply. */
   pinned: Fingerprint.nullable(),
-  /** `refused`: the engine responds, but rejects these credentials or has another certificate. */
+  /** `refused`: the engine responds, but rejects these credentials or presents a different certificate. */
   state: z.enum(['connecting', 'live', 'offline', 'refused']),
   sinceMs: z.number(),
   /** The time of the data that is shown while the engine does not respond; null: there is no data. */

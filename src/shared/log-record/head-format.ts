@@ -13,7 +13,7 @@ export interface PatternFormat {
 
 export type HeadPart =
   | { part: 'time'; style: TimeStyle; order: DayOrder }
-  /** `initial`: D, I, W, E or C. Otherwise the level is a word in this case. */
+  /** `initial`: D, I, W, E or C. The others: the letter case of the level's name. */
   | { part: 'level'; case: 'upper' | 'lower' | 'title' | 'initial' }
   | { part: 'logger'; until: string | null }
   | { part: 'other' }

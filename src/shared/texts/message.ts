@@ -13,7 +13,7 @@ export type Code = keyof typeof en
 type Given<C extends Code> = Parameters<(typeof en)[C]> extends [infer P] ? P : unknown
 type Params<C extends Code> = { [K in keyof Given<C>]: Stored<Given<C>[K]> }
 type Parameterized<C extends Code> = unknown extends Given<C> ? [] : [params: Params<C>]
-/** An external text can be passed instead of a message. */
+/** Text from outside, such as a node's own message, can be passed as a plain string. */
 type Stored<P> = P extends Words ? Message | string : P
 type Param = string | number | boolean | null | readonly string[] | Message
 

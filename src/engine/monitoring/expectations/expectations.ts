@@ -94,7 +94,7 @@ export function expectationsOf(history: readonly JudgedRun[], weekday: number | 
 function runsToCompare<Run extends JudgedRun>(history: readonly Run[], weekday: number | null) {
   const neededRuns = Math.max(0, RUNS_MIN - history.length)
   const ofWeekday = history.filter((run) => weekdayOf(run) === weekday)
-  // A spider that runs on one weekday only has no weekly rhythm.
+  // If every run is on the same weekday, there is no other weekday to compare it with.
   const hasRhythm = ofWeekday.length >= WEEKDAY_RUNS_MIN && ofWeekday.length < history.length
   const isByWeekday = neededRuns === 0 && weekday !== null && hasRhythm
   return { compared: isByWeekday ? ofWeekday : history, neededRuns, isByWeekday }

@@ -117,7 +117,7 @@ export function blobProblems({ problem: reason, sinceMs, disk, engine, apart, na
   return found
 }
 
-/** Nodes sort the versions of a project differently. `text` explains why. */
+/** Nodes disagree about the order of a project's versions. `text` explains why. */
 export interface OrderWarning {
   project: ProjectName
   text: string

@@ -136,7 +136,7 @@ function whyPaused({ pauseNote: text, pauseNoteCode: code, pauseNoteParams: para
   return say('problem.schedule_invalid')
 }
 
-/** `lateSinceMs`: the time since which schedules have been late (schedules/watchdog.ts). null: none is late. */
+/** `lateSinceMs`: when schedules began to run late (schedules/watchdog.ts). null: none are late. */
 export function lateProblems(lateSinceMs: number | null): Problem[] {
   if (lateSinceMs === null) return []
   return [

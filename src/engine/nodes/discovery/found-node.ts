@@ -4,7 +4,7 @@ import { splitAddress } from '../../../shared/ssh-address.ts'
 import { problemOfShownName } from '../../../shared/unseen.ts'
 import { parseNodeUrl } from '../scrapyd/node-url.ts'
 
-/** A node as a source lists it. The settings of the source supply missing fields. */
+/** A node as listed by a source. The source's settings supply missing fields. */
 export interface FoundNode {
   /** Normalized by parseNodeUrl. Identifies the node. */
   url: string

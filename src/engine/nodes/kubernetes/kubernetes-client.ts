@@ -511,7 +511,7 @@ export class KubernetesClient implements NodeClient {
 
 const refused = (said: Message): NodeError => failure('refused', said, 'no')
 
-/** The permissions that runs need, as in the Role of docs/kubernetes.md: API group, resource, verb, subresource. */
+/** The permissions that runs need, as in the Role in docs/kubernetes.md: API group, resource, verb, subresource. */
 const RIGHTS: readonly (readonly [string, string, string, string?])[] = [
   ['batch', 'jobs', 'create'],
   ['batch', 'jobs', 'get'],

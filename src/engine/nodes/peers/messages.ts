@@ -35,7 +35,7 @@ const SeenExit = z.object({
   signal: z.string().max(50).nullable(),
   finishReason: z.string().max(400).nullish(),
   limit: z.string().max(LIMIT_TEXT_MAX).nullable(),
-  /** Encoded. Older engines send and read only the text. */
+  /** The encoded message. Older engines send and read only `limit`, its text. */
   limitMessage: z.string().max(LIMIT_MESSAGE_MAX).optional(),
   peakMemoryBytes: z.number().nullable(),
   cpuSeconds: z.number().nullable()

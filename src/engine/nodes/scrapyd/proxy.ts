@@ -49,9 +49,9 @@ export function withoutCredentials(proxyUrl: string): string {
 }
 
 /**
- * A node's own proxy, otherwise the one from HTTP_PROXY, HTTPS_PROXY and NO_PROXY, read as in curl: lower-case names
- * come first, a host covers its subdomains, `*` covers everything, networks are written as 10.0.0.0/8. The environment
- * never applies to loopback addresses, because a proxy would connect to its own machine.
+ * A node's own proxy, otherwise the one from HTTP_PROXY, HTTPS_PROXY and NO_PROXY. They are read as in curl:
+ * lower-case variables take precedence, a host covers its subdomains, `*` covers everything, and networks are written
+ * as 10.0.0.0/8. The environment never applies to loopback addresses, because a proxy would connect to its own machine.
  */
 export function chooseProxy(setting: string | null, nodeUrl: string, environment: Environment): string | null {
   if (setting === DIRECT) return null

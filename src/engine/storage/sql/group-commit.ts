@@ -23,7 +23,7 @@ export function createGroupCommit(options: {
   clock: Clock
   /** Writes what a write or group has collected. The returned function is called after this has taken effect. */
   record: () => () => void
-  /** Sends the queries for what joined writes read. Called once, after all of them have announced their reads. */
+  /** Sends the queries that the joined writes need. Called once, after all of them have announced their reads. */
   ask?: () => void
   discard: () => void
   /** Waits until the statements of a write have taken effect. Throws if one of them failed. */

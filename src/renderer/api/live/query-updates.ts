@@ -12,7 +12,7 @@ export type ChangeOf<N extends Noun> = Extract<
 >
 
 export interface NounUpdates<N extends Noun> {
-  /** If a frame has several changes with the same key, only the newest is applied. */
+  /** Returns a key for what changed. If a frame has several changes with the same key, only the newest is applied. */
   thingOf(change: ChangeOf<N>): string
   updates(changes: readonly ChangeOf<N>[], query: Api['query']): readonly QueryUpdate[]
 }

@@ -1,6 +1,6 @@
 import { plural } from '../../numbers.ts'
 
-/** Texts of several areas. An area, or its translation, can override them. */
+/** Texts shared by several areas. An area, or its translation, can override them. */
 export const common = {
   acknowledge: 'Acknowledge',
   actions: 'Actions',

@@ -1,5 +1,5 @@
 import { ERROR_CODES } from '../../errors.ts'
 import { area, textsIn } from './area.ts'
 
-/** `title.NODE_NOT_FOUND`: the titles of errors, which docs/errors.md has in English. */
+/** Error titles, with keys such as `title.NODE_NOT_FOUND`. The English titles are in shared/errors.ts. */
 export const texts = area('error-titles', textsIn(ERROR_CODES, ['title']))

@@ -233,7 +233,7 @@ class Placing {
     return { node: best, ...kept }
   }
 
-  /** If a limit or an earlier refusal keeps the job from the node, records it in `kept` and returns false. */
+  /** If a limit or an earlier refusal keeps the job off the node, records it in `kept` and returns false. */
   #mayTake(node: PlaceableNode, { line, lane, job }: Head, rules: readonly CountedRule[], kept: Kept): boolean {
     const rule = rules.find((counted) => this.#isExhaustedOn(counted, node))
     if (rule !== undefined) kept.limitedBy ??= rule

@@ -8,7 +8,7 @@ export interface Ways {
   sandbox: { bwrap: string; proc: readonly string[] } | null
 }
 
-/** The system directories that a sandbox shows. /etc is limited to files that reveal nothing about other programs. */
+/** The system directories visible in a sandbox. /etc is limited to files that reveal nothing about other programs. */
 const SYSTEM = ['/usr', '/opt/python', '/nix/store', '/gnu/store']
 const SYSTEM_LINKS = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32']
 const SETTINGS = [

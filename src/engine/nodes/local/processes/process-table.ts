@@ -68,7 +68,7 @@ const AT_NULL = 0n
 const AT_PAGESZ = 6n
 const AT_CLKTCK = 17n
 
-/** /proc/self/auxv of a 64-bit system (getauxval(3)): pairs of words with the units used in /proc. */
+/** Parses /proc/self/auxv of a 64-bit system (getauxval(3)), which has the units used in /proc as pairs of words. */
 export function parseAuxiliaryVector(bytes: Buffer): ProcUnits {
   const units: ProcUnits = { pageBytes: 4096, ticksPerSecond: 100 }
   for (let at = 0; at + 16 <= bytes.length; at += 16) {

@@ -38,7 +38,7 @@ export class LogCopies {
   readonly #spools: Spools
   readonly #mostBytes: number
   readonly #copies = new Map<string, Promise<Copy>>()
-  /** Copies from earlier engines that are not open yet. Null: not listed yet. */
+  /** Copies that a previous process left and this one has not opened yet. Null: not listed yet. */
   #left: Promise<Set<string>> | null = null
 
   constructor(spools: Spools, mostBytes = KEPT_LOG_MAX_BYTES) {

@@ -61,7 +61,7 @@ export class RecordFinder {
     this.#bytes = bytes
   }
 
-  /** Call this with ascending lines. Null: no head is near. */
+  /** Call this in ascending order of `lineStart`. Null: no head is near. */
   recordOf(lineStart: number): LineRecord | null {
     const found = this.#headAbove(lineStart)
     this.#last = { at: this.#offset + lineStart, found }

@@ -182,7 +182,7 @@ class LineCounter {
     this.#log = log
   }
 
-  /** The number of the line that starts at `lineStart` of the part. Call this with ascending lines. */
+  /** The number of the line that starts at `lineStart` within the part. Call this for lines in ascending order. */
   lineAt(offset: number, bytes: Buffer, lineStart: number): number {
     if (this.#part !== offset) this.#goTo(offset)
     this.#before += countNewlines(bytes, this.#at - offset, lineStart)
