@@ -24,7 +24,7 @@ export async function limitRuns(page: Page, client: Client): Promise<void> {
   await expect(waiting).toContainText(/limit/)
 
   await openScreen(page, 'Queue')
-  await expect(page.getByText('reached', { exact: true })).toBeVisible()
+  await expect(page.getByText('· reached')).toBeVisible()
   await expect(page.getByRole('grid', { name: 'Lanes of the queue' })).toContainText(/limit/)
   await page.getByLabel('Maximum of limit 1').fill('2')
   await page.getByRole('button', { name: 'Save limits' }).click()

@@ -31,8 +31,8 @@ export const SCENES: Record<SceneName, (stage: Stage) => Promise<void>> = {
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
-/** When the clock of a scene starts. */
-export const BEGINS_MS_AGO = 48 * HOUR_MS
+/** When the clock of a scene starts: so that a token for a day expired more than a day ago. */
+export const BEGINS_MS_AGO = 49 * HOUR_MS
 const PASSWORD = 'kestrel amber window'
 export const SPIDERS: Record<string, string[]> = {
   prices: ['amazon_de', 'otto', 'zalando', 'mediamarkt', 'bol_nl', 'coolblue', 'ebay_uk', 'cdiscount'],
