@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { canReadEachOther, isOwnPlace, isSamePlace, knownMarkOf, nameOfPlace } from '../../storage/blobs/blobs-place.ts'
 import type { EngineRow } from '../../storage/lease-table.ts'
-import { isBefore, listApart } from './describe-engines.ts'
+import { describeEngines, isBefore, listApart } from './describe-engines.ts'
 
 const row = (id: string, more: Partial<EngineRow> = {}): EngineRow => ({
   id,
@@ -50,4 +50,12 @@ test("engines differ if they cannot decrypt each other's blobs; a new key may re
   expect(nameOfPlace(place('a,b'))).toBe('/mnt/a')
   const rows = [row('self'), row('keyed', { blobs: `directory:m#keys=a /mnt/keyed` })]
   expect(listApart(rows, rows[0]!).map(({ id }) => id)).toEqual(['keyed'])
+})
+
+test('a killed engine is silent as soon as its next process sends heartbeats, so no handover goes to it', () => {
+  const killed = row('killed', { address: 'http://north', startedAtMs: 1, silentMs: 2_000 })
+  const rows = [killed, row('again', { address: 'http://north', startedAtMs: 2 }), row('south')]
+  const stateOf = (leader: string) => describeEngines(rows, leader).map(({ state }) => state)
+  expect(stateOf('south')).toEqual(['silent', 'following', 'leading'])
+  expect(describeEngines([killed, row('south')], 'south')[0]!.state).toBe('following')
 })
