@@ -2,12 +2,11 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from '@playwright/test'
 import { until } from '../../src/engine/testing/until.ts'
-import { answerQuestions, askedQuestions, expect, findDoor, quit, sharedTest, test, untilDoor } from './desktop-test.ts'
+import { answerQuestions, askedQuestions, expect, quit, sharedTest, test, untilDoor } from './desktop-test.ts'
 
 async function startSpider(userData: string, window: Page): Promise<{ jobId: string; logPath: string }> {
   await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
-  const door = await findDoor(userData)
-  if (!door) throw new Error('The desktop has no HTTP door')
+  const door = await untilDoor(userData)
   const { job } = await door.client.system.runDemo()
   const { jobs } = await door.client.jobs.run({ project: job.project, spiders: ['slow'], args: { seconds: '120' } })
   const jobId = jobs[0]?.id ?? ''
@@ -45,8 +44,8 @@ sharedTest(
     expect(question?.message).toBe('1 spider is running on this computer')
     expect(question?.buttons).toHaveLength(3)
     await expectLogToGrow(logPath)
-    const door = await findDoor(userData)
-    expect((await door?.client.jobs.get({ id: jobId }))?.job.state).toBe('running')
+    const door = await untilDoor(userData)
+    expect((await door.client.jobs.get({ id: jobId })).job.state).toBe('running')
   }
 )
 
@@ -64,9 +63,9 @@ test('quitting with "keep" leaves the spider running, and the next start finds i
   const again = await launch()
   await again.window()
   const door = await untilDoor(userData)
-  const detail = await door?.client.jobs.get({ id: jobId })
-  expect(detail?.job.state).toBe('running')
-  expect(detail?.attempts).toHaveLength(1)
+  const detail = await door.client.jobs.get({ id: jobId })
+  expect(detail.job.state).toBe('running')
+  expect(detail.attempts).toHaveLength(1)
   await expectLogToGrow(logPath)
 
   await answerQuestions(again, '^Stop')
@@ -87,10 +86,10 @@ sharedTest('the tray shows what is running, what is free and what failed', async
   const lastTip = () => desktop.evaluate(() => (globalThis as unknown as { trayTips: string[] }).trayTips.at(-1))
   await expect.poll(lastTip).toMatch(/^Scrapdeck: 1 running, \d+ free, 0 failed in the last hour$/)
 
-  const door = await findDoor(userData)
-  await door?.client.jobs.run({ project: 'demo', spiders: ['broken'] })
+  const door = await untilDoor(userData)
+  await door.client.jobs.run({ project: 'demo', spiders: ['broken'] })
   await expect.poll(lastTip, { timeout: 20_000 }).toMatch(/1 failed in the last hour$/)
-  await door?.client.system.setPaused({ paused: true })
+  await door.client.system.setPaused({ paused: true })
   await expect.poll(lastTip).toMatch(/^Scrapdeck: paused, /)
 })
 
@@ -109,15 +108,15 @@ sharedTest('"Pause queue" in the tray pauses the queue', async ({ desktop, windo
       return menu?.items.find(({ label }) => label === 'Pause queue')?.checked
     })
   // Waits for each change, because two changes together can cause one rebuild of the menu or none.
-  const door = await findDoor(userData)
-  await door?.client.system.setPaused({ paused: true })
+  const door = await untilDoor(userData)
+  await door.client.system.setPaused({ paused: true })
   await expect.poll(isPausedInMenu).toBe(true)
-  await door?.client.system.setPaused({ paused: false })
+  await door.client.system.setPaused({ paused: false })
   await expect.poll(isPausedInMenu).toBe(false)
   await desktop.evaluate(() => {
     const menu = (globalThis as unknown as { trayMenu: Electron.Menu }).trayMenu
     menu.items.find(({ label }) => label === 'Pause queue')?.click()
   })
-  await expect.poll(async () => (await door?.client.system.status())?.figures.paused).toBe(true)
+  await expect.poll(async () => (await door.client.system.status()).figures.paused).toBe(true)
   await expect(window.getByRole('button', { name: /Paused/ })).toBeVisible()
 })

@@ -41,8 +41,10 @@ export function appUrl(kind: Desktop['kind'], path = ''): string {
   return (kind === 'electron' ? 'scrapdeck-app://app/' : 'https://scrapdeck-app.app.localhost/') + path
 }
 
-/** Returns the path of Electron's binary. null: it could not be downloaded. */
+/** Returns the path of Electron's binary: SCRAPDECK_ELECTRON, or the app's own. null: it could not be downloaded. */
 export function findElectron(): string | null {
+  const given = process.env['SCRAPDECK_ELECTRON']
+  if (given !== undefined) return given
   const directory = join(projectDirectory, 'node_modules/electron')
   const pathFile = join(directory, 'path.txt')
   if (!existsSync(pathFile)) return null
@@ -160,8 +162,9 @@ function collectOutput(child: ChildProcess): () => string {
 }
 
 // Passes the package's directory instead of the bundle, so that app.getAppPath() returns the same as for a user.
+// SCRAPDECK_ELECTRON_APP is the app that was built for an older Electron (older-electron/build.ts).
 const electronArguments = (options: DesktopOptions) => [
-  projectDirectory,
+  process.env['SCRAPDECK_ELECTRON_APP'] ?? projectDirectory,
   ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
   ...processArguments(options)
 ]

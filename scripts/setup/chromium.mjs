@@ -2,7 +2,8 @@
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
-import { isWindows, nodeBinary, packageFile } from './platform.mjs'
+import { WITHOUT_MORE, hasApt, runApt } from './debian-packages.mjs'
+import { nodeBinary, packageFile } from './platform.mjs'
 import { StepFailed, runCommand, say, step } from './steps.mjs'
 
 // The headless shell is first, because the browser tests take a quarter less time in it.
@@ -66,21 +67,7 @@ async function tryPlaywright() {
 }
 
 async function tryDebian() {
-  if (isWindows || spawnSync('apt-get', ['--version']).status !== 0) return null
-  if (!(await runApt('update'))) return null
-  for (const name of PACKAGES) if (await runApt('install', '--yes', '--no-install-recommends', name)) break
+  if (!hasApt() || !(await runApt('update'))) return null
+  for (const name of PACKAGES) if (await runApt('install', ...WITHOUT_MORE, name)) break
   return findChromium()
-}
-
-/** @param {string[]} args @returns {Promise<boolean>} whether it succeeded; on failure its output is shown */
-async function runApt(...args) {
-  const [command = 'apt-get', ...rest] = [...(process.getuid?.() === 0 ? [] : ['sudo', '-n']), 'apt-get', ...args]
-  try {
-    await runCommand({ title: `Chromium from Debian ${args[0]}`, command, args: rest, timeLimitMs: DOWNLOAD_LIMIT_MS })
-    return true
-  } catch (error) {
-    if (!(error instanceof StepFailed)) throw error
-    say(`  ${error.message}`)
-    return false
-  }
 }

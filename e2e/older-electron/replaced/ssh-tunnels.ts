@@ -1,0 +1,2 @@
+/** Tunnels are opened in the engine's process. */
+export class SshTunnels {}
