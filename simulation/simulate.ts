@@ -410,7 +410,10 @@ class ListsSeen {
     if (endpoint === 'listprojects.json') {
       this.#begun.delete(host)
       const projects = read?.['projects']
-      if (projects !== undefined) this.#begun.set(host, { left: projects.length, jobids: [], finished: [] })
+      if (projects === undefined) return []
+      // A node without projects is asked for no jobs, so the engine's list is complete, and empty.
+      if (projects.length === 0) return [{ atMs, kind: 'listed', host, project: null, jobids: [], finished: [] }]
+      this.#begun.set(host, { left: projects.length, jobids: [], finished: [] })
       return []
     }
     const { pending, running, finished: ended } = read ?? {}
