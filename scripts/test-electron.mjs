@@ -1,7 +1,7 @@
 /**
- * `npm run test:electron` runs the desktop's specs on a real Electron, with a display, a window manager and a session bus
- * of their own: on the one that SCRAPDECK_ELECTRON names, or else on an older one (e2e/older-electron). Further words
- * choose specs.
+ * `npm run test:electron` runs the desktop's specs on a real Electron, with a display, a window manager and a session
+ * bus of their own: on the one that SCRAPDECK_ELECTRON names, or else on an older one (e2e/older-electron). Further
+ * words choose specs.
  */
 import { spawnSync } from 'node:child_process'
 import { ensureBuilt } from './setup/build.mjs'

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Page } from '@playwright/test'
 import { SshWorld, whyNoSsh } from '../../src/engine/nodes/ssh/testing/ssh-world.ts'
 import { openScreen } from '../stories/first-run.ts'
-import { engineMenu, fillEngineForm, openEngineForm, status, submitEngine, switchTo } from '../stories/remote-engine.ts'
+import { engineMenu, fillEngineForm, openEngineForm, status, submitEngine } from '../stories/remote-engine.ts'
 import { aCertificate } from '../support/a-certificate.ts'
 import type { Desktop } from '../support/desktop.ts'
 import { type Service, startService, TEST_CREDENTIALS } from '../support/service.ts'
@@ -118,7 +118,7 @@ test('the user signs in with the browser; after a restart, the last state is gre
     await service.kill()
     const later = await launch({ environment: WITHOUT_LOCAL_NODE })
     const again = await later.window()
-    await switchTo(again, 'Frankfurt')
+    await expect(engineMenu(again)).toHaveAccessibleName(/^Engine: Frankfurt/)
     await expect(status(again, 'Frankfurt has been offline')).toContainText(/last known state, as of .*\d\d:\d\d/)
     await openScreen(again, 'Nodes')
     await expect(again.getByRole('grid', { name: 'Nodes' })).toContainText('Local node')

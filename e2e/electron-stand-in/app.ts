@@ -92,6 +92,11 @@ class App extends EventEmitter {
   setAsDefaultProtocolClient(): boolean {
     return true
   }
+  setAboutPanelOptions(): void {}
+  /** Only prints what Electron would start after the exit. */
+  relaunch({ args }: { args: string[] }): void {
+    console.error(`[relaunch] ${args.at(-1)}`)
+  }
 }
 
 let exitAfter: Promise<unknown> = Promise.resolve()

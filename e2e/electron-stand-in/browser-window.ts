@@ -133,6 +133,14 @@ class WebContents extends EventEmitter {
     this.emit('did-finish-load')
   }
 
+  /** Ends the page's process. Chromium then shows a page of its own, until the app loads another one. */
+  forcefullyCrashRenderer() {
+    void this.#session?.send('Page.crash').catch(() => {})
+  }
+  send(channel: string, ...values: unknown[]) {
+    ;[...this.#frames.values()].at(-1)?.postMessage(channel, values[0])
+  }
+
   async close() {
     for (const frame of this.#frames.values()) frame.gone()
     await (await this.#page).close()
@@ -177,6 +185,11 @@ class WebContents extends EventEmitter {
       const { action } = this.#openHandler({ url: toAppUrl(url) })
       if (action !== 'deny') throw new Error('The stand-in has no windows opened by pages')
     })
+    page.on('crash', () => {
+      for (const id of [...this.#frames.keys()]) this.#forget(id)
+      this.emit('render-process-gone', new PreventableEvent(), { reason: 'crashed' })
+    })
+    page.on('framenavigated', () => this.emit('did-navigate-in-page'))
     page.on('popup', (popup) => void popup.close())
     await session.send('Runtime.enable')
     await session.send('Page.enable')
@@ -231,6 +244,7 @@ export class BrowserWindow extends EventEmitter {
   #isVisible: boolean
   #isMaximized = false
   #isMinimized = false
+  #isFullScreen = false
   #isDestroyed = false
 
   constructor(options: WindowOptions = {}) {
@@ -249,6 +263,7 @@ export class BrowserWindow extends EventEmitter {
   isVisible = () => this.#isVisible
   isMinimized = () => this.#isMinimized
   isMaximized = () => this.#isMaximized
+  isFullScreen = () => this.#isFullScreen
   isFocused = () => BrowserWindow.#focused === this
   getBounds = () => ({ ...this.#bounds })
   getNormalBounds = () => ({ ...this.#bounds })
@@ -262,6 +277,10 @@ export class BrowserWindow extends EventEmitter {
   maximize() {
     this.#isMaximized = true
     this.emit('resize')
+  }
+  setFullScreen(isFullScreen: boolean) {
+    this.#isFullScreen = isFullScreen
+    this.emit(isFullScreen ? 'enter-full-screen' : 'leave-full-screen')
   }
   minimize() {
     this.#isMinimized = true

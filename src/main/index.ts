@@ -1,16 +1,6 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import {
-  app,
-  dialog,
-  Menu,
-  type MenuItemConstructorOptions,
-  type IpcMainEvent,
-  MessageChannelMain,
-  type MessagePortMain,
-  ipcMain,
-  safeStorage
-} from 'electron'
+import { app, type IpcMainEvent, MessageChannelMain, type MessagePortMain, ipcMain, safeStorage, shell } from 'electron'
 import pino from 'pino'
 import type { AlertNotice, Figures } from '../shared/contract/index.ts'
 import { SshTunnels } from '../engine/nodes/ssh/ssh-tunnels.ts'
@@ -21,12 +11,13 @@ import { serveApp, registerAppScheme } from './app-protocol.ts'
 import { type EngineHost, startEngineHost } from './engine-host.ts'
 import { type EngineReads, followEngine } from './follow-engine.ts'
 import { createNotifications, type NotifyingEngine } from './notifications.ts'
-import { installQuit } from './quit.ts'
+import { installLifecycle } from './lifecycle.ts'
+import { installMenu } from './menu.ts'
 import { openRemoteEngines, type RemoteEngines } from './remote/remote-engines.ts'
 import { readDesktopSettings } from './settings.ts'
 import { type FleetTray, openTray } from './tray.ts'
 import { createMainWindow, denyPermissions, lockDownPages, openInBrowser } from './window.ts'
-import { DESKTOP_APP, LOCAL_ENGINE, WIRE_CHANNEL } from '../shared/wire.ts'
+import { DESKTOP_APP, LOCAL_ENGINE, MENU_CHANNEL, WIRE_CHANNEL } from '../shared/wire.ts'
 import { isAppUrl, viewOfAlerts, DEEP_LINK_SCHEME, findDeepLink, jobIdOfDeepLink } from './app-url.ts'
 import { asSealedText, type SecretBox } from '../engine/runtime/secret-box.ts'
 import { texts } from '../shared/texts/ui/desktop.ts'
@@ -44,8 +35,11 @@ function startDesktop(): void {
   const window = createMainWindow({
     preloadPath: join(import.meta.dirname, '../preload/index.cjs'),
     statePath: join(userData, 'window.json'),
-    iconPath: join(resourcesDirectory, 'icons/icon.png')
+    iconPath: join(resourcesDirectory, 'icons/icon.png'),
+    onPageGone: (reason) => notifications.say(texts.pageGone, texts.pageGoneHint(reason)),
+    onSessionEnd: () => lifecycle.systemEnds()
   })
+  const logsDirectory = join(userData, 'logs')
   const stopping = new AbortController()
   let reading: ReturnType<typeof readSettings> | null = null
   let host: Promise<EngineHost> | null = null
@@ -65,7 +59,7 @@ function startDesktop(): void {
   app.on('window-all-closed', () => {})
   if (app.isPackaged) app.setAsDefaultProtocolClient(DEEP_LINK_SCHEME)
 
-  installQuit({
+  const lifecycle = installLifecycle({
     localRunningCount: async () => (await host)?.localRunningCount() ?? 0,
     stopLocalSpiders: async () => (await host)?.stopLocalSpiders(),
     async stop() {
@@ -140,7 +134,11 @@ function startDesktop(): void {
     denyPermissions()
     serveApp(rendererDirectory)
     openWires(host, remote)
-    installMenu(() => window.open())
+    installMenu({
+      open: window.open,
+      send: (key) => window.send(MENU_CHANNEL, key),
+      openLogs: () => void shell.openPath(logsDirectory)
+    })
     // Open the window while the engine opens its store. The first calls wait in the channel.
     window.open(viewOfLink(findDeepLink(process.argv)))
     const icons = join(resourcesDirectory, 'icons')
@@ -158,10 +156,7 @@ function startDesktop(): void {
       const own = { id: null, name: texts.scrapdeck, isReadOnly: false, client }
       follow(own, (figures) => shown.show(figures), stopping.signal)
     } catch (error) {
-      // Exit, because an app that looks alive but records nothing would be worse.
-      console.error(error)
-      dialog.showErrorBox(texts.couldNotStart, (error as Error).message)
-      app.exit(1)
+      lifecycle.couldNotStart(error as Error)
     }
   })
 }
@@ -169,32 +164,6 @@ function startDesktop(): void {
 function viewOfLink(link: string | null): string {
   const jobId = link === null ? null : jobIdOfDeepLink(link)
   return jobId === null ? '' : `#/jobs?job=${jobId}`
-}
-
-/** Without the editing roles of this menu, copy and paste do not work in text fields on macOS. */
-function installMenu(openWindow: () => void): void {
-  const first: MenuItemConstructorOptions = {
-    label: app.name,
-    submenu: [
-      { label: texts.openScrapdeck, accelerator: 'CmdOrCtrl+O', click: openWindow },
-      { type: 'separator' },
-      ...(process.platform === 'darwin' ? [{ role: 'hide' } as const, { role: 'unhide' } as const] : []),
-      { role: 'quit' }
-    ]
-  }
-  const view: MenuItemConstructorOptions = {
-    label: texts.viewMenu,
-    submenu: [
-      { role: 'reload' },
-      ...(app.isPackaged ? [] : [{ role: 'toggleDevTools' } as const]),
-      { type: 'separator' },
-      { role: 'resetZoom' },
-      { role: 'zoomIn' },
-      { role: 'zoomOut' },
-      { role: 'togglefullscreen' }
-    ]
-  }
-  Menu.setApplicationMenu(Menu.buildFromTemplate([first, { role: 'editMenu' }, view, { role: 'windowMenu' }]))
 }
 
 type Connect = (port: MessagePortMain) => void

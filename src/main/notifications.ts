@@ -14,6 +14,8 @@ export interface NotifyingEngine {
 }
 
 export interface Notifications {
+  /** Shows a message of the app itself. */
+  say(title: string, body: string): void
   show(engine: NotifyingEngine, notices: readonly AlertNotice[]): void
   close(): void
 }
@@ -65,6 +67,11 @@ export function createNotifications(open: (view: string) => void): Notifications
   }
 
   return {
+    say(title, body) {
+      const notification = new Notification({ title, body: plain(body) })
+      keep(title, notification)
+      notification.show()
+    },
     show: (engine, notices) => noticesToShow(notices).forEach((notice) => showOne(engine, notice)),
     close() {
       for (const notification of kept.values()) notification.close()

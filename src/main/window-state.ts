@@ -7,11 +7,14 @@ const WindowState = z.object({
   y: z.number().int(),
   width: z.number().int().positive().max(20_000),
   height: z.number().int().positive().max(20_000),
-  maximized: z.boolean()
+  maximized: z.boolean(),
+  fullScreen: z.boolean().default(false),
+  /** The part of the page's address after its origin, such as `#/jobs`. */
+  view: z.string().max(4_000).default('')
 })
 export type WindowState = z.infer<typeof WindowState>
 
-type Rectangle = Omit<WindowState, 'maximized'>
+type Rectangle = Pick<WindowState, 'x' | 'y' | 'width' | 'height'>
 
 // The minimum size of the window. The UI is designed for displays of at least 1280 × 720.
 export const MINIMUM_SIZE = { width: 960, height: 600 }
@@ -23,7 +26,8 @@ const GRABBABLE_PX = 80
 /** Restores the window's position if a display still shows it. Otherwise, centres the window on the first display. */
 export function placeWindow(saved: WindowState | null, workAreas: Rectangle[]): WindowState {
   const [first] = workAreas
-  if (!first) return saved ?? { x: 0, y: 0, ...FIRST_SIZE, maximized: false }
+  const { maximized = false, fullScreen = false, view = '' } = saved ?? {}
+  if (!first) return saved ?? { x: 0, y: 0, ...FIRST_SIZE, maximized, fullScreen, view }
   if (saved && workAreas.some((area) => canBeGrabbed(saved, area))) {
     return {
       ...saved,
@@ -38,7 +42,22 @@ export function placeWindow(saved: WindowState | null, workAreas: Rectangle[]): 
     y: Math.round(first.y + (first.height - height) / 2),
     width,
     height,
-    maximized: saved?.maximized ?? false
+    maximized,
+    fullScreen,
+    view
+  }
+}
+
+/**
+ * The place to save for a window that is now at `bounds`. X11 window managers add their frame to the requested place,
+ * so the window was shown at `shown` instead of `requested`. Without this correction, it would move at each start.
+ */
+export function placeToSave(bounds: Rectangle, shown: Rectangle, requested: Rectangle): Rectangle {
+  return {
+    x: bounds.x + requested.x - shown.x,
+    y: bounds.y + requested.y - shown.y,
+    width: bounds.width + requested.width - shown.width,
+    height: bounds.height + requested.height - shown.height
   }
 }
 

@@ -1,5 +1,13 @@
-/** The only IPC channel between preload and main. The page requests a wire on it and gets a MessagePort. */
+/** An IPC channel between preload and main. The page requests a wire on it and gets a MessagePort. */
 export const WIRE_CHANNEL = 'scrapdeck:wire'
+
+/** The other IPC channel: main sends the key of a binding that the user chose in the menu (state/keys.ts). */
+export const MENU_CHANNEL = 'scrapdeck:menu'
+const MENU_MESSAGE = 'scrapdeck-menu '
+export const menuMessage = (key: string): string => MENU_MESSAGE + key
+/** The key in a message that preload posts to the page. null: it is another message. */
+export const keyInMenuMessage = (data: unknown): string | null =>
+  typeof data === 'string' && data.startsWith(MENU_MESSAGE) ? data.slice(MENU_MESSAGE.length) : null
 
 /** The target of a wire: the engine of this computer, the desktop app itself, or a remote engine by its id. */
 export const LOCAL_ENGINE = 'local'

@@ -14,7 +14,7 @@ import { followChanges } from '../api/live/follow-changes.ts'
 import { followEngines } from '../api/desktop.ts'
 import type { Client, DesktopClient } from '../api/wire.ts'
 import { setConnection } from '../state/connection.ts'
-import { listenForKeys } from '../state/keys.ts'
+import { listenForKeys, listenForMenu } from '../state/keys.ts'
 import { cssVariables, theme } from '../ui/theme.ts'
 import { loadAhead } from './load-patiently.ts'
 import { createQueryClient } from './query-client.ts'
@@ -25,6 +25,7 @@ export function startApp(client: Client, desktop: DesktopClient | null = null): 
   const queryClient = createQueryClient()
   followChanges({ api: createApi(client), queryClient, onConnection: setConnection })
   listenForKeys()
+  if (desktop !== null) listenForMenu()
   // Hash URLs: the same bundle is served under /ui/ and by the desktop's own protocol, which maps paths to files.
   const root = document.getElementById('root')
   if (!root) throw new Error('index.html has no #root')

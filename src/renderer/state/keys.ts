@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'react'
 import { create } from 'zustand'
+import { keyInMenuMessage } from '../../shared/wire.ts'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
 export interface KeyBinding {
@@ -116,6 +117,17 @@ export function listenForKeys(): () => void {
     window.removeEventListener('popstate', dropHeld)
     document.removeEventListener('keydown', onKeyDown)
   }
+}
+
+/** Runs the frame's binding of a key when the user chooses it in the desktop's menu. */
+export function listenForMenu(): void {
+  window.addEventListener('message', ({ source, data }) => {
+    const key = source === window ? keyInMenuMessage(data) : null
+    if (key === null || document.querySelector(OVER_THE_SCREEN) !== null) return
+    const { groups } = useKeyGroups.getState()
+    const bindings = groups.filter(({ title }) => title === EVERYWHERE).flatMap((group) => group.bindings)
+    bindings.find((binding) => binding.key === key)?.run(new KeyboardEvent('keydown', { key }))
+  })
 }
 
 function isTyping(target: EventTarget | null): boolean {

@@ -3,7 +3,16 @@ import { area } from './area.ts'
 
 export const texts = area('desktop', {
   openScrapdeck: 'Open Scrapdeck',
+  fileMenu: 'File',
   viewMenu: 'View',
+  goMenu: 'Go',
+  runMenu: 'Run',
+  helpMenu: 'Help',
+  runSpidersMenu: 'Run spiders…',
+  settingsMenu: 'Settings…',
+  about: 'About Scrapdeck',
+  openLogs: 'Open logs',
+  copyLink: 'Copy link',
   quit: 'Quit',
   figures: (running: number, free: number, failed: number) =>
     `${running} running, ${free} free, ${failed} failed in the last hour`,
@@ -18,6 +27,15 @@ export const texts = area('desktop', {
   couldNotStart: 'Scrapdeck could not start',
   couldNotQuit: 'Scrapdeck could not quit',
   couldNotQuitHint: (problem: string) => `${problem}\n\nTry again, or end the process.`,
+  pageGone: 'Scrapdeck reloaded its window',
+  pageGoneHint: (reason: string) => `The process of the page ended (${reason}). Jobs and spiders are not affected.`,
+  unresponsive: 'The window does not respond',
+  unresponsiveHint: 'Jobs and spiders are not affected. Unsaved input in the window is lost when you reload it.',
+  wait: 'Wait',
+  reload: 'Reload',
+  restarted: 'Scrapdeck restarted after an unexpected error',
+  restartedHint: 'Nothing is lost: queued jobs are still queued, and running spiders were not interrupted.',
+  endedAgain: 'An unexpected error ended Scrapdeck again',
   quitQuestion: 'Quit Scrapdeck?',
   spidersRunning: (count: number) =>
     `${plural(count, 'spider')} ${count === 1 ? 'is' : 'are'} running on this computer`,

@@ -332,7 +332,6 @@ export const texts = area('jobs', {
   rowRequested: 'requested…',
   rowCancelling: 'cancelling…',
   closeAct: 'Close (continues in the background)',
-  running: 'Running',
   filterRunningJobs: 'Filter running jobs',
   filterRunningPlaceholder: 'Spider, node, version, PID',
   theRunningJobs: 'the running jobs',
