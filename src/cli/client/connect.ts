@@ -278,7 +278,9 @@ async function* explainBreaks(events: AsyncIterable<unknown>, there: Address): A
   }
 }
 
-/** Throws if the response is not from Scrapdeck, but for example from a Scrapyd, a login page or a proxy. */
+/**
+ * Throws for UNAUTHORIZED, and if something other than Scrapdeck responded, such as a Scrapyd, a login page or a proxy.
+ */
 function checkAnswer({ status, type, text }: Answer, address: Address): void {
   const { url } = address
   if (status >= 200 && status < 300 && !type.includes('html')) return

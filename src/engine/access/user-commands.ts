@@ -183,8 +183,8 @@ export class UserCommands {
   }
 
   /**
-   * Ends all sessions of this user except the caller's, which `keep` renews first. Rejects with UNAUTHORIZED if
-   * `countsFromMs` returns null because the caller's session has ended.
+   * Ends all sessions of this user except the caller's, which `keep` renews first. Rejects with UNAUTHORIZED if the
+   * caller's session has ended: `countsFromMs` returns null or a time that no longer counts.
    */
   endOtherSessions(
     id: UserId,

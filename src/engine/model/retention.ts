@@ -1,6 +1,7 @@
 /**
- * Decides which ended jobs and logs retention deletes. The store only walks its jobs in order of their ends and calls
- * `judgeRetention` for each. A verdict depends only on jobs that ended later, so passes can stop anywhere and repeat.
+ * Decides which ended jobs and logs retention deletes. The store only walks its jobs in the order in which they ended
+ * and calls `judgeRetention` for each. A verdict depends only on jobs that ended later, so passes can stop anywhere and
+ * repeat.
  */
 
 /** null: no bound. A job is deleted if it exceeds any of the bounds. */

@@ -28,7 +28,7 @@ const DATE_RESOLUTION_MS = 1_020
 // drifting clock.
 const DRIFT_PER_MS = 0.000_2
 const SHOWN_STEP_MS = 50
-// All UTC offsets since 1972 are multiples of this.
+// All UTC offsets in use today are multiples of this.
 const ZONE_STEP_MINUTES = 15
 const ZONE_MAX_MINUTES = 14 * 60
 // The time that Scrapyd records differs slightly from the time at which we see the job (poll interval, network).

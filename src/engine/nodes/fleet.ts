@@ -107,9 +107,10 @@ const ARRIVALS_AT_ONCE = 100
 const ARRIVAL_EVERY_MS = 0.5
 
 /**
- * The maximum number of parallel requests to nodes that have not responded yet. Without this limit, thousands of dead
- * addresses could use up all file descriptors. Nodes that have failed only once have a separate queue, because their
- * jobs still run and we must notice in time when a job ends.
+ * The maximum number of parallel requests in each of three queues of nodes without a recent response: new nodes, nodes
+ * that have failed only once, and all others. Without this limit, thousands of dead addresses could use up all file
+ * descriptors. Nodes that have failed only once have their own queue, because their jobs still run and we must notice
+ * in time when a job ends.
  */
 const ASKED_AT_ONCE = 256
 

@@ -132,7 +132,7 @@ export class Projects {
     return this.#keeping.listUnused()
   }
 
-  /** Returns false if a version uses the egg now, or if the egg is too young. */
+  /** Returns false if a version uses the egg now, or if the egg was stored too recently. */
   deleteUnusedEgg(name: string): Promise<boolean> {
     return this.#keeping.deleteUnused(name)
   }

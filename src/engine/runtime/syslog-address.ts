@@ -9,7 +9,7 @@ export interface SyslogAddress {
   caFile: string | null
 }
 
-/** The default ports: RFC 5426, RFC 6587 (port as in rsyslog), RFC 5425. */
+/** The default ports: RFC 5426; IANA's syslog-conn, as in syslog-ng (RFC 6587 defines none); RFC 5425. */
 const PORTS = { 'udp:': 514, 'tcp:': 601, 'tls:': 6514 }
 const isKnown = (protocol: string): protocol is keyof typeof PORTS => Object.hasOwn(PORTS, protocol)
 

@@ -674,8 +674,9 @@ export interface RetentionStore {
 /** Retention of ended jobs, with their attempts, timelines and archived logs. */
 export interface JobRetentionStore {
   /**
-   * Performs one step of a pass over the ended jobs, in order of their ends. Deletes the due jobs (model/retention.ts)
-   * and all that belongs to them. `listDeletedLogs` then lists the blobs of the deleted logs.
+   * Performs one step of a pass over the ended jobs, in the order in which they ended. Deletes the due jobs
+   * (model/retention.ts) and everything that belongs to them. `listDeletedLogs` then lists the blobs of the deleted
+   * logs.
    */
   applyRetention(pass: RetentionPass, bounds: RetentionBounds, limit: RetentionLimit): Promise<RetentionStep>
   /** Like applyRetention, but deletes nothing. */

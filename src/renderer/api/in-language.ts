@@ -18,7 +18,10 @@ export function textOfProblem(problem: Sentence | null): string | null {
   return textOf(texts, problem.code, problem.params) ?? problem.text
 }
 
-/** Calls `map` with each answer, each event of a stream, and each error. */
+/**
+ * Returns the client with each answer, each iterator result of a stream (`{ done, value }`), and each error replaced by
+ * `map`.
+ */
 export function mapAnswers<Client extends object>(client: Client, map: (answer: unknown) => unknown): Client {
   return new Proxy(client, {
     get(target, name, receiver) {

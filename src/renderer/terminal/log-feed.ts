@@ -108,7 +108,7 @@ export class LogFeed {
     this.#closing.abort()
   }
 
-  /** Loads the lines around this byte if necessary. Resolves to false if the load fails or another load replaces it. */
+  /** Loads the lines around this byte if necessary. Resolves to false if the load fails. */
   async goTo(offset: number): Promise<boolean> {
     if (this.window.indexOf(offset) >= 0) return true
     return this.#load('jump', texts.couldNotReadPart, async (signal) => {

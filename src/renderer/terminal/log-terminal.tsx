@@ -234,7 +234,10 @@ function LogStatus({ snapshot, isCut, goTo }: { snapshot: LogSnapshot; isCut: bo
 const MIN_THUMB_PX = 24
 const MOST_TICKS = 200
 
-/** Shows which part of the log is visible, by bytes, and where matches are. Dragging scrolls there immediately. */
+/**
+ * Shows which part of the log is visible, by bytes, and where the matches are. Dragging scrolls to the pointer
+ * immediately.
+ */
 function LogScrollbar({ view, snapshot }: { view: LogView | null; snapshot: LogSnapshot }) {
   const track = useRef<HTMLDivElement>(null)
   const { visible, search, sizeBytes } = snapshot

@@ -35,7 +35,10 @@ function HeldFocus() {
     // Mantine focuses the marked element, or the close button if there is none.
     if (dialog.querySelector('[data-autofocus]') === null) (own ?? firstIn(dialog))?.setAttribute('data-autofocus', '')
     let isUsed = false
-    /** The focused element and its ancestors. If it disappears, the nearest remaining ancestor gets the focus. */
+    /**
+     * The focused element and its ancestors. If the element disappears, the first focusable element in the nearest
+     * remaining ancestor gets the focus.
+     */
     let path: Element[] = []
     const follow = ({ target }: Event) => {
       path = []

@@ -11,7 +11,10 @@ import { toWireError } from '../../shared/wire-errors.ts'
 import { GrowingFormat, parseRecordHead, type RecordLevel } from '../../shared/log-record.ts'
 
 interface LogLine {
-  /** The spider's local time, without a zone because logs do not state one. null before the first record. */
+  /**
+   * The time as the log states it, without a zone, because logs rarely include one. null: before the first record, or
+   * no valid time.
+   */
   time: string | null
   level: RecordLevel | null
   logger: string | null

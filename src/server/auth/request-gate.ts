@@ -141,8 +141,8 @@ export class RequestGate {
   }
 
   /**
-   * Closes the connection of a client over the limit. Opening a new connection costs the client more than sending
-   * another request.
+   * Charges a request to the limit of its client's address. Over the limit, closes the connection, because opening a
+   * new one costs the client more than sending another request.
    */
   #chargeStranger(request: FastifyRequest, reply: FastifyReply): void | Promise<void> {
     const close = (error: unknown) => {

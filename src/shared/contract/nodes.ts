@@ -67,7 +67,10 @@ export const NodeTunnel = z.object({
   host: z.string(),
   state: z.enum(['connecting', 'up', 'down']),
   sinceMs: z.number(),
-  /** Why the tunnel is not connected, or why the previous attempt failed; null: this is the first attempt. */
+  /**
+   * Why the tunnel is not connected, or why the previous attempt failed; null: it is up, or this attempt is the first
+   * or was requested.
+   */
   problem: z.string().nullable(),
   problemCode: z.string().optional(),
   problemParams: z.record(z.string(), z.unknown()).optional(),

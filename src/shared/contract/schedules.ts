@@ -75,7 +75,10 @@ export const ScheduleSettings = ScheduleTiming.extend({
   name: ShownName.max(200),
   jobs: z.array(RunTemplate).min(1).max(50),
   overlap: OverlapPolicy.default('skip'),
-  /** Runs missed longer ago than the window (engine off, asleep, clock stepped) are only recorded. */
+  /**
+   * Which missed runs to catch up on (the engine was off or asleep, or the clock was stepped). Runs older than the
+   * window are only recorded.
+   */
   catchUp: z.enum(['none', 'last', 'all']).default('last'),
   catchUpWindowSeconds: z.number().int().min(0).max(31_622_400).default(3_600),
   /** The schedule fires up to this much later, by an offset that is constant per schedule. */

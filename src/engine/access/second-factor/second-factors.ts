@@ -53,8 +53,9 @@ interface Begun<T> {
 }
 
 /**
- * Manages authenticator apps, recovery codes and passkeys, and keeps them in memory. The store decides whether a code
- * or signature is valid, so that each is valid only once, regardless of which engine receives it.
+ * Manages authenticator apps, recovery codes and passkeys, and keeps them in memory. The store records each use of a
+ * code or a passkey counter, so that none is accepted twice, regardless of which engine receives it. Passkeys without a
+ * counter are exempt.
  */
 export class SecondFactors {
   readonly #parts: SecondFactorParts

@@ -22,7 +22,9 @@ export interface JobCommandsParts extends PrepareJobsParts {
   waiting: WaitingReasons
 }
 
-/** Each command validates everything, writes in one transaction, then responds. */
+/**
+ * Most commands validate everything, write in one transaction, then respond. `cancel` can need several transactions.
+ */
 export class JobCommands {
   readonly #parts: JobCommandsParts
 

@@ -103,7 +103,7 @@ export async function importScrapyd(options: ImportOptions): Promise<ImportCount
   }
 }
 
-/** Returns null if the blobs are in the data directory. */
+/** Returns null in a dry run, or if the blobs are in the data directory. */
 async function openShared(
   store: Pick<SettingStore, 'getSetting'>,
   dataDirectory: string,

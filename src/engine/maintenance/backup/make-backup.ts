@@ -177,8 +177,8 @@ export const nameOfRow = (row: FileOfRow): string =>
     : archiveName(row.jobId, row.number, row.kind === 'items' ? 'items' : 'logs')
 
 /**
- * Returns the file that a row names, if its size matches. The log of a lost run that reappears replaces the earlier log
- * under the same name.
+ * Returns the file that a row names, if its size matches. It may not match: if a lost run reappears, its log replaces
+ * the earlier log under the same name.
  */
 function findHeld(held: HeldFiles, row: FileOfRow): HeldFile | null {
   const { sizeBytes } = row

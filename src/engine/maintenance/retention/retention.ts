@@ -166,7 +166,7 @@ export class Retention {
     }
   }
 
-  /** Measures the files again only after ten minutes. */
+  /** Measures the files at most once every ten minutes. */
   async usage(): Promise<StorageUsage> {
     const { store, archive, listEggs, disk } = this.#parts
     const [sums, files, eggs] = await Promise.all([store.storageSums(), this.#measureFiles(), listEggs()])

@@ -35,7 +35,8 @@ export interface ClusterRun extends RunNote {
  *   Job, no pod, not failed             pending; the condition or event of the Job states why
  *   Job failed without a pod            ended, without an exit code
  *   pod Pending, and not being deleted  pending; its condition or container states why
- *   pod Pending and being deleted       gone, because it never starts
+ *   pod Pending and being deleted, Job  pending, because Kubernetes replaces the pod
+ *   the same without a Job              gone, because it never starts
  *   pod Running                         running
  *   pod Succeeded, Failed               ended; the exit code of its container
  */

@@ -1,4 +1,4 @@
-/** Sent to the plugin's thread. `call`: a hook, or a function of the blobs such as `blobs.write`. */
+/** Sent to the plugin's thread. `call`: a hook, or a function of the blob store such as `blobs.write`. */
 export interface PluginCall {
   id: number
   call: string

@@ -16,7 +16,7 @@ export interface ItemsSource {
   fileId: string
   /** Ignore bytes beyond this size. They were written later or belong to another request's copy. */
   sizeBytes: number
-  /** Where to convert the file to JSON lines for DuckDB. The path depends on the version of the content. */
+  /** Where to write the file as JSON lines for DuckDB. The path depends on the version of the content. */
   convertedPath: string
   convertedMaxBytes: number
   spillDirectory: string

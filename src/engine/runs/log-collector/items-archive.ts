@@ -122,7 +122,7 @@ export class ItemsArchive {
   }
 }
 
-/** How long the copy of an ended run stays. If the run is found again within this time, its copy is continued. */
+/** How long to keep the copied items of an ended run. If the run is found again within this time, copying continues. */
 const STAYS_MS = 600_000
 
 export function sweepLeftItems(parts: {

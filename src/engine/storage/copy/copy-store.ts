@@ -148,7 +148,9 @@ function isSame(one: Cell[], other: Cell[]): boolean {
   })
 }
 
-/** Adds each value with its type and its length or end, so that two different rows never have the same bytes. */
+/**
+ * Adds each value with its type and its length or a terminator, so that two different rows never have the same bytes.
+ */
 function addRow(hash: Hash, row: Cell[]): void {
   for (const cell of row) {
     if (cell instanceof Uint8Array) hash.update(`b${cell.length}:`).update(cell)

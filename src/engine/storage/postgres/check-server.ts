@@ -13,7 +13,7 @@ export interface ServerFacts {
   /** The database's default. Scrapdeck turns `synchronous_commit` on for each of its connections. */
   synchronousCommit: string
   encoding: string
-  /** Whether two consecutive transactions of a connection had the same server process. */
+  /** Whether the same server process handled two consecutive transactions of a connection. */
   keepsSession: boolean
 }
 

@@ -61,7 +61,7 @@ const CONNECTION_LOST = /^(08|57P|CONNECT|NO_ANSWER$|E[A-Z]+$)/
 
 /**
  * For the SQLSTATE codes, see https://www.postgresql.org/docs/current/errcodes-appendix.html. Other codes are from Node
- * and `postgres`.
+ * and `postgres`, except NO_ANSWER (connection.ts).
  */
 function problemOf({ code, message }: PostgresError, name: string): Sentence | null {
   switch (code) {

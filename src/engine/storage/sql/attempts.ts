@@ -82,7 +82,9 @@ interface JobThatLeft extends Pick<JobBefore, 'id' | 'project' | 'spider' | 'ove
   atMs: number
 }
 
-/** The reads of a write. They are sent together, because each separate read is a round trip to the server. */
+/**
+ * What a write must read first. The reads are sent together, because each separate read is a round trip to the server.
+ */
 interface Asked {
   live: { of: Map<JobId, AttemptNumber>; attempts: () => AttemptRow[]; jobs: () => JobRowBefore[] } | null
   waitedFor: { of: Set<JobId>; ids: () => Set<JobId> } | null

@@ -50,7 +50,10 @@ export function createPruning({
     statements.recordPruned
   )
 
-  /** Deletes firings and records the range of their moments. Whether a moment in the range fired is then unknown. */
+  /**
+   * Deletes firings and records the range of times at which the schedule fired. Whether it fired at a given time in
+   * that range is then unknown.
+   */
   function forget(rows: OldFiring[]): number {
     for (const [id, those] of Map.groupBy(rows, (row) => row.schedule_id)) {
       for (const row of those) remove.run(row.id)

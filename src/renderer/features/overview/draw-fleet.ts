@@ -52,7 +52,7 @@ export function drawFleet(canvas: HTMLCanvasElement, picture: Picture): void {
       const old = before.nodes[index]
       if (old === node || (old !== undefined && looksAlike(old, node))) continue
       const { x, y } = cornerOf(layout, index)
-      // The dot and the widest note extend slightly beyond the column.
+      // The triangle of a troubled node, and the antialiased edge of the note, can extend slightly beyond the column.
       context.clearRect(x - 2, y, layout.columnPx + 4, ROW_PX)
     }
     drawNode(context, node, layout, index, paint)

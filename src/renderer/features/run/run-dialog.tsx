@@ -162,7 +162,7 @@ function InheritedOf({ form, kind, inherited }: InheritedProps) {
   )
 }
 
-/** Collapsed unless it has entries: most runs have no variables. */
+/** Collapsed at first, because most runs have no variables. Their names are in the summary. */
 function RunEnvironment({ form, inherited }: Omit<InheritedProps, 'kind'>) {
   const { env, withoutDefaults } = form.values
   const left = stillInherited(withoutDefaults, inherited)

@@ -86,7 +86,7 @@ export class NodeIndex {
     return this.#open.values()
   }
 
-  /** Returns whether anything but the usage changed, which can change the reasons of waiting jobs. */
+  /** Returns whether a property changed that can affect why jobs are waiting (see `differs`). */
   put(node: PlaceableNode): boolean {
     const before = this.#nodes.get(node.id)
     this.#nodes.set(node.id, node)

@@ -51,7 +51,7 @@ export class NodeBoard {
     for (const { id } of [...this.index.all()]) if (!ids.has(id)) this.index.remove(id)
   }
 
-  /** Returns true if the node gained room, or if its change may affect the reasons of waiting jobs. */
+  /** Returns true if the node gained room, or if its change may affect why jobs are waiting. */
   refreshOne(node: FleetNode): boolean {
     const { stored, status } = node
     const { live } = this.#context

@@ -2,8 +2,9 @@
 const KEPT_BACK = /^(SCRAPDECK_|SCRAPYD_(USERNAME|PASSWORD)$|ELECTRON_|SCRAPY_SETTINGS_MODULE$|SCRAPY_PROJECT$)/i
 
 /**
- * The environment of Python processes. As with Scrapyd, they inherit ours, except Scrapdeck's variables (which can
- * contain its password, also under Scrapyd's name), Electron's, and those that select another project.
+ * The environment of Python processes. As with Scrapyd, they inherit ours, except Scrapdeck's variables and
+ * SCRAPYD_USERNAME and SCRAPYD_PASSWORD (which can contain Scrapdeck's credentials), Electron's variables, and those
+ * that select another project.
  */
 export function childEnvironment(own: NodeJS.ProcessEnv): Record<string, string> {
   const kept = Object.entries(own).filter(

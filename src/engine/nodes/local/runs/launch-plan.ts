@@ -142,7 +142,7 @@ function feedOf(
   return { url: `${scheme.toLowerCase()}${host}${start}${project}/${spider}/${jobid}.jl${rest}`, file: null }
 }
 
-/** Encodes a path like Python: everything except letters, digits and `_.-~/`. */
+/** Returns a file URL. Except on Windows, encodes it as Python does: everything except letters, digits and `_.-~/`. */
 function fileUrlOf(file: string): string {
   if (process.platform === 'win32') return pathToFileURL(file).href
   const quote = (part: string) =>
