@@ -6,6 +6,7 @@
 import net from 'node:net'
 import { ensureBuilt } from './setup/build.mjs'
 import { findElectron } from './setup/electron.mjs'
+import { problemOfSandbox, readSandboxFacts, splitPort } from './setup/electron-start.mjs'
 import { ensureNodeModules } from './setup/node-modules.mjs'
 import { inRoot, nodeBinary, rootDirectory } from './setup/platform.mjs'
 import { ensurePythonEnvironment } from './setup/python-environment.mjs'
@@ -36,8 +37,13 @@ try {
 async function open() {
   const electron = await findElectron()
   if (electron.binary === null) return openInBrowser(electron.reason)
+  const problem = problemOfSandbox(readSandboxFacts(electron.binary))
+  if (problem !== null) return openInBrowser(problem)
   const beganAt = performance.now()
-  const code = await runInOurPlace(electron.binary, [rootDirectory, ...passedOn])
+  const { port, rest } = splitPort(passedOn)
+  /** @type {Record<string, string>} */
+  const env = port === null ? {} : { SCRAPDECK_PORT: port }
+  const code = await runInOurPlace(electron.binary, [rootDirectory, ...rest], env)
   if (code === 0 || performance.now() - beganAt > FAILED_START_MS) return code
   return openInBrowser(`it ended at once with code ${code}`)
 }

@@ -11,9 +11,10 @@ const ORPHANED_CHECK_EVERY_MS = 250
  * and us. A signal kills that shell, which does not forward it. When the shell is gone, the program gets SIGTERM.
  * @param {string} command
  * @param {string[]} args
+ * @param {Record<string, string>} env variables in addition to ours
  * @returns {Promise<number>} its exit code
  */
-export function runInOurPlace(command, args) {
+export function runInOurPlace(command, args, env = {}) {
   return new Promise((resolve, reject) => {
     // Listens before starting, because a signal in between would end this process and leave the program behind.
     for (const signal of PASSED_ON) {
@@ -21,7 +22,7 @@ export function runInOurPlace(command, args) {
         if (!process.stdin.isTTY || signal !== 'SIGINT') child.kill(signal)
       })
     }
-    const child = spawn(command, args, { cwd: rootDirectory, stdio: 'inherit', env: childEnvironment() })
+    const child = spawn(command, args, { cwd: rootDirectory, stdio: 'inherit', env: { ...childEnvironment(), ...env } })
     const parent = process.ppid
     const watch = setInterval(() => {
       if (process.env.npm_lifecycle_event && process.ppid !== parent) child.kill('SIGTERM')
