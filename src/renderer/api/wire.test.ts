@@ -1,6 +1,8 @@
+import { os } from '@orpc/server'
+import { RPCHandler } from '@orpc/server/message-port'
 import { afterEach, expect, it, vi } from 'vitest'
 import { wireMessage } from '../../shared/wire.ts'
-import { connectWire } from './wire.ts'
+import { connectDesktop, connectWire } from './wire.ts'
 
 afterEach(() => {
   delete window.scrapdeck
@@ -29,4 +31,28 @@ it('accepts only a port that comes from its own window and leads to its engine',
   expect(started).toHaveBeenCalled()
   ours.close()
   foreign.close()
+})
+
+it('requests a new wire when the wire closes; the call in flight rejects, and the next one waits for the new wire', async () => {
+  const near: MessagePort[] = []
+  window.scrapdeck = {
+    platform: 'linux',
+    requestWire(to) {
+      const { port1, port2 } = new MessageChannel()
+      const count = near.push(port1)
+      const remove = os.handler(() => (count === 1 ? new Promise(() => {}) : `answer of wire ${count}`))
+      new RPCHandler({ engines: { remove } }).upgrade(port1)
+      port1.start()
+      const event = new MessageEvent('message', { data: wireMessage(to), source: window })
+      Object.defineProperty(event, 'ports', { value: [port2] })
+      queueMicrotask(() => window.dispatchEvent(event))
+    }
+  }
+  const client = (await connectDesktop())!
+  const inFlight = client.engines.remove({ id: '1' } as never)
+  near[0]!.close()
+  await expect(inFlight).rejects.toThrow()
+  expect(await client.engines.remove({ id: '1' } as never)).toBe('answer of wire 2')
+  for (const port of near) port.close()
+  delete window.scrapdeck
 })

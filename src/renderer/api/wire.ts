@@ -1,4 +1,4 @@
-import { createORPCClient } from '@orpc/client'
+import { type ClientContext, type ClientLink, type ClientOptions, createORPCClient } from '@orpc/client'
 import { RPCLink as FetchLink } from '@orpc/client/fetch'
 import { RPCLink as PortLink } from '@orpc/client/message-port'
 import type { ContractRouterClient } from '@orpc/contract'
@@ -6,6 +6,7 @@ import type { Contract } from '../../shared/contract/index.ts'
 import type { desktopContract } from '../../shared/desktop/contract.ts'
 import { DESKTOP_APP, LOCAL_ENGINE, wireMessage } from '../../shared/wire.ts'
 import { openLogin } from './browser-session.ts'
+import { sleep } from './sleep.ts'
 
 export type Client = ContractRouterClient<Contract>
 export type DesktopClient = ContractRouterClient<typeof desktopContract>
@@ -31,7 +32,7 @@ export const engineOfPage = (): string => new URLSearchParams(window.location.se
 /** Connects over a MessagePort in the desktop, or over HTTP relative to `/ui/` in a browser. */
 export async function connectWire(): Promise<Client> {
   if (window.scrapdeck) {
-    return createORPCClient(new PortLink({ port: await receivePort(window.scrapdeck, engineOfPage()) }))
+    return createORPCClient(await openWire(window.scrapdeck, engineOfPage()))
   }
   // A call made while the page closes must outlive the page.
   let isLeaving = false
@@ -51,7 +52,34 @@ export async function connectWire(): Promise<Client> {
 
 export async function connectDesktop(): Promise<DesktopClient | null> {
   if (!window.scrapdeck) return null
-  return createORPCClient(new PortLink({ port: await receivePort(window.scrapdeck, DESKTOP_APP) }))
+  return createORPCClient(await openWire(window.scrapdeck, DESKTOP_APP))
+}
+
+const REOPEN_FIRST_MS = 200
+const REOPEN_MAX_MS = 10_000
+const NEVER = new AbortController().signal
+
+/** Opens a wire, which is requested again when it closes. Calls in flight then reject; later ones wait for it. */
+async function openWire(bridge: DesktopBridge, to: string): Promise<ClientLink<ClientContext>> {
+  let delayMs = REOPEN_FIRST_MS
+  let link = open()
+
+  async function open(): Promise<ClientLink<ClientContext>> {
+    const port = await receivePort(bridge, to)
+    const opened = new PortLink({ port })
+    port.addEventListener('message', () => (delayMs = REOPEN_FIRST_MS), { once: true })
+    port.addEventListener('close', () => {
+      link = sleep(delayMs, NEVER).then(open)
+      delayMs = Math.min(delayMs * 2, REOPEN_MAX_MS)
+    })
+    port.start()
+    return opened
+  }
+
+  await link
+  return {
+    call: async (path, input, options: ClientOptions<ClientContext>) => (await link).call(path, input, options)
+  }
 }
 
 function receivePort(bridge: DesktopBridge, to: string): Promise<MessagePort> {
@@ -61,7 +89,6 @@ function receivePort(bridge: DesktopBridge, to: string): Promise<MessagePort> {
       const port = event.ports[0]
       if (event.source !== window || event.data !== wireMessage(to) || port === undefined) return
       window.removeEventListener('message', onMessage)
-      port.start()
       resolve(port)
     }
     window.addEventListener('message', onMessage)
