@@ -21,7 +21,7 @@ const WRITTEN_BY_OTHERS =
 
 /** Sentences of the engine that have no code yet. The last is in examples of the API, which have no codes. */
 const WITHOUT_CODE =
-  /^(?:sources|webhooks|environments|python)\.problem$|^(?:start|secrets)\.text$|^terms\.reason$|^deployments\.error$|^acknowledged\.by$|^(?:unusual|alerts)\.text$/
+  /^(?:sources|webhooks)\.problem$|^secrets\.text$|^terms\.reason$|^deployments\.error$|^acknowledged\.by$|^(?:unusual|alerts)\.text$/
 
 const SHOWN_ATTRIBUTES = ['aria-label', 'aria-description', 'aria-valuetext', 'title', 'placeholder', 'alt']
 

@@ -1,6 +1,7 @@
 import { implement } from '@orpc/server'
 import { contract, type Environment, type ProjectName, type ProjectSettings } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { plain, say, written } from '../../shared/texts/message.ts'
 import { BUILD_LOG, COLD, WARM } from './fake-local-node.ts'
 import { fail, type FakeWorld, wait } from './fake-world.ts'
 
@@ -16,11 +17,11 @@ export function createFakeEnvironments({ environments, emit, stepMs }: FakeWorld
     fail(new ScrapdeckError('NOT_FOUND', `There is no environment ${id}. It may have been removed.`))
 
   async function build(id: string): Promise<void> {
-    const steps = ['Making a virtual environment', 'Reading the requirements', 'Installing 34 packages', 'Trying it']
-    for (const [index, text] of steps.entries()) {
+    const steps = [say('build.started', { version: '3.13.2' }), plain('Collecting scrapy'), say('build.finishing')]
+    for (const [index, step] of steps.entries()) {
       const environment = environments.get(id)
       if (!environment) return
-      const progress = { text, share: index / steps.length }
+      const progress = { ...written(step), share: index / steps.length }
       saveEnvironment({ ...environment, state: 'building', progress, problem: null, hasLog: true })
       await wait(stepMs)
     }

@@ -1,6 +1,6 @@
 import type { Figures, Job, Node, Problem, PythonState } from '../../shared/contract/index.ts'
 import { aProjectName } from '../../shared/testing/ids.ts'
-import { say, written, writtenAs } from '../../shared/texts/message.ts'
+import { problemOf, say, written, writtenAs } from '../../shared/texts/message.ts'
 
 interface Seen {
   jobs: ReadonlyMap<string, Job>
@@ -81,7 +81,7 @@ export function fakeProblems(world: Seen): Problem[] {
       id: 'python',
       severity: 'warning',
       ...writtenAs('title', say('problem_title.python_missing')),
-      text: world.python.problem ?? '',
+      ...written(problemOf(world.python)!),
       mend: 'create_environment'
     })
   if (world.paused)

@@ -1,8 +1,9 @@
 import type { Environment, StartMode, UsageSample } from '../../shared/contract/index.ts'
 import { aProjectName } from '../../shared/testing/ids.ts'
+import { say, writtenAs, written } from '../../shared/texts/message.ts'
 
-export const WARM: StartMode = { mode: 'warm', text: 'Spiders are forked from a Python that has Scrapy imported.' }
-export const COLD: StartMode = { mode: 'cold', text: 'There is no Python with Scrapy to start spiders from.' }
+export const WARM: StartMode = { mode: 'warm', ...written(say('start.warm')) }
+export const COLD: StartMode = { mode: 'cold', ...written(say('start.cold')) }
 
 const SAMPLE_EVERY_MS = 2000
 const SAMPLES_MAX = 900
@@ -23,6 +24,8 @@ export function fakeUsage(jobId: string, startedAtMs: number, untilMs: number): 
     }
   })
 }
+
+const NO_SHAPELY = say('build.no_packages', { why: 'No matching distribution found for shapely==2.9' })
 
 /** The main environment, one in use, one that failed, and an unused one. */
 export function fakeEnvironments(nowMs: number): Environment[] {
@@ -47,7 +50,7 @@ export function fakeEnvironments(nowMs: number): Environment[] {
       version: '3.13.2',
       scrapyVersion: '2.13.3',
       projects: [aProjectName('news')],
-      start: { mode: 'warming', text: 'Importing Scrapy and what a crawl of news needs.' },
+      start: { mode: 'warming', ...written(say('start.warming')) },
       madeAtMs: nowMs - 3 * 86_400_000
     },
     {
@@ -58,8 +61,8 @@ export function fakeEnvironments(nowMs: number): Environment[] {
       version: null,
       scrapyVersion: null,
       projects: [aProjectName('maps')],
-      start: { mode: 'cold', text: 'The environment could not be created.' },
-      problem: 'pip found no version of shapely==2.9 for Python 3.13. Correct the requirements of maps and save them.',
+      start: COLD,
+      ...writtenAs('problem', say('build.failed', { why: NO_SHAPELY, isServing: false })),
       progress: null,
       hasLog: true,
       madeAtMs: null
@@ -72,10 +75,7 @@ export function fakeEnvironments(nowMs: number): Environment[] {
       version: '3.11.9',
       scrapyVersion: '2.11.2',
       projects: [],
-      start: {
-        mode: 'cold',
-        text: 'Scrapy 2.11 is older than what can be started warm; each spider gets a new Python.'
-      },
+      start: { mode: 'cold', ...written(say('start.first')) },
       hasLog: false,
       madeAtMs: nowMs - 40 * 86_400_000
     }

@@ -1,4 +1,5 @@
 import { implement } from '@orpc/server'
+import { plain, say, written } from '../../shared/texts/message.ts'
 import { contract, type SystemStatus } from '../../shared/contract/index.ts'
 import { aNodeId, aProjectName } from '../../shared/testing/ids.ts'
 import { seededRandom } from './fake-fleet.ts'
@@ -62,9 +63,9 @@ export function createFakeSystem(world: FakeWorld) {
       }
     }),
     createEnvironment: os.system.createEnvironment.handler(async function* () {
-      const steps = ['Making a virtual environment', 'Downloading Scrapy', 'Installing Scrapy', 'Trying it']
-      for (const [index, text] of steps.entries()) {
-        yield { text, done: false, share: index / steps.length }
+      const steps = [say('build.choosing'), say('build.started', { version: '3.13.2' }), plain('Collecting scrapy')]
+      for (const [index, step] of steps.entries()) {
+        yield { ...written(step), done: false, share: index / steps.length }
         await wait(world.stepMs)
       }
       world.python = {
@@ -76,7 +77,7 @@ export function createFakeSystem(world: FakeWorld) {
         problem: null
       }
       emit({ kind: 'python', python: world.python }, { kind: 'problems', problems: problems() })
-      yield { text: 'Ready', done: true, share: 1 }
+      yield { ...written(say('build.ready')), done: true, share: 1 }
     })
   }
 }

@@ -14,7 +14,7 @@ import { fakeSources } from './fake-discovery.ts'
 import { fakeFigures, fakeProblems } from './fake-figures.ts'
 import { fakeJobs, fakeLimits, fakeNodes, fakeProjects, seededRandom, SPIDERS } from './fake-fleet.ts'
 import { COLD, fakeEnvironments, WARM } from './fake-local-node.ts'
-import { waitFor } from '../../shared/texts/message.ts'
+import { say, waitFor, writtenAs } from '../../shared/texts/message.ts'
 
 export interface FakeWorldOptions {
   nodeCount?: number
@@ -66,7 +66,7 @@ export function createFakeWorld(options: FakeWorldOptions, emit: (...changes: Ch
           version: null,
           scrapyVersion: null,
           start: COLD,
-          problem: 'Python 3.13 is here, but Scrapy is not. Create an environment to run spiders on this computer.'
+          ...writtenAs('problem', say('python.without_scrapy', { version: '3.13' }))
         }
   const itemsEngine = (options.itemsEngine ?? 'duckdb') as 'duckdb' | 'plain'
   const state = { jobs, nodes, firstRun, paused: false, python, itemsEngine }

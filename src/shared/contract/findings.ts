@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { codeOfText } from './coded-text.ts'
 import { AnyProjectName, JobId } from './ids.ts'
 import { read, write } from './operation.ts'
 
@@ -16,8 +17,7 @@ export const Finding = z.object({
   /** `Items fell by 80 %: 120, usually 610 to 640` */
   words: z.string(),
   /** The code of `words` (shared/texts). Findings stored before codes existed lack it. */
-  code: z.string().optional(),
-  params: z.record(z.string(), z.unknown()).optional(),
+  ...codeOfText,
   value: z.number(),
   usual: UsualRange
 })

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { codeOfText, problemText } from './coded-text.ts'
 import { JobId, NodeId, AnyProjectName, SourceId } from './ids.ts'
 import { ask, read, write } from './operation.ts'
 import { Job, UsageSample } from './jobs.ts'
@@ -11,7 +12,7 @@ export const SourceState = SourceSettings.extend({
   isFromConfiguration: z.boolean(),
   refreshedAtMs: z.number().nullable(),
   /** What went wrong in the last refresh, and what to do. Nodes that were found earlier are kept. */
-  problem: z.string().nullable(),
+  ...problemText,
   found: z.number().int(),
   vanished: z.number().int(),
   /** `isCordonedForIt`: whether Scrapdeck cordoned the node because the source no longer lists it. */
@@ -34,7 +35,7 @@ export const discoveryContract = {
 }
 
 /** How the local node starts spiders: forked from a Python that has already imported Scrapy, or in a new Python. */
-export const StartMode = z.object({ mode: z.enum(['warm', 'warming', 'cold']), text: z.string() })
+export const StartMode = z.object({ mode: z.enum(['warm', 'warming', 'cold']), text: z.string(), ...codeOfText })
 export type StartMode = z.infer<typeof StartMode>
 
 export const NodeHealth = z.enum(['unknown', 'up', 'down', 'unauthorized', 'invalid'])
@@ -71,9 +72,7 @@ export const NodeTunnel = z.object({
    * Why the tunnel is not connected, or why the previous attempt failed; null: it is up, or this attempt is the first
    * or was requested.
    */
-  problem: z.string().nullable(),
-  problemCode: z.string().optional(),
-  problemParams: z.record(z.string(), z.unknown()).optional(),
+  ...problemText,
   retryAtMs: z.number().nullable()
 })
 export type NodeTunnel = z.infer<typeof NodeTunnel>
@@ -104,9 +103,7 @@ export const Node = z.object({
   tags: z.array(z.string()),
   mode: NodeMode,
   health: NodeHealth,
-  problem: z.string().nullable(),
-  problemCode: z.string().optional(),
-  problemParams: z.record(z.string(), z.unknown()).optional(),
+  ...problemText,
   /** `1.6`, `1.5+`, `1.3`; null until probed. */
   scrapydVersion: z.string().nullable(),
   nodeName: z.string().nullable(),
@@ -140,9 +137,7 @@ export const ProbeResult = z.object({
   url: z.string(),
   reachable: z.boolean(),
   health: NodeHealth,
-  problem: z.string().nullable(),
-  problemCode: z.string().optional(),
-  problemParams: z.record(z.string(), z.unknown()).optional(),
+  ...problemText,
   scrapydVersion: z.string().nullable(),
   nodeName: z.string().nullable(),
   running: z.number().int().nullable(),

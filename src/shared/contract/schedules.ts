@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { OUTCOMES, OVERLAP_POLICIES } from '../choices.ts'
+import { codeOfText, problemText } from './coded-text.ts'
 import { ChainId, JobId, NodeId, ProjectName, ScheduleId, AnyProjectName, VersionName, ShownName } from './ids.ts'
 import { ask, pageBytes, read, write } from './operation.ts'
 import { Dependency } from './jobs.ts'
@@ -117,8 +118,7 @@ export const Firing = z.object({
   state: FiringState,
   reason: FiringReason,
   text: z.string(),
-  code: z.string().optional(),
-  params: z.record(z.string(), z.unknown()).optional(),
+  ...codeOfText,
   /** The number of consecutive missed times that share this row. */
   count: z.number().int(),
   jobIds: z.array(JobId),
@@ -185,9 +185,7 @@ export const Chain = ChainSettings.extend({
   firedCount: z.number().int(),
   lastFiredAtMs: z.number().nullable(),
   /** Why the chain created no job when it was last due; null: it created a job, or was not due yet. */
-  problem: z.string().nullable(),
-  problemCode: z.string().optional(),
-  problemParams: z.record(z.string(), z.unknown()).optional()
+  ...problemText
 })
 export type Chain = z.infer<typeof Chain>
 

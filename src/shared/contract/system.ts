@@ -1,5 +1,6 @@
 import { eventIterator } from '@orpc/contract'
 import { z } from 'zod'
+import { codeOfText, problemText } from './coded-text.ts'
 import { JobId, NodeId, AnyProjectName } from './ids.ts'
 import { read, write } from './operation.ts'
 import { Job, JobStatus } from './jobs.ts'
@@ -15,8 +16,8 @@ export const Environment = z.object({
   scrapyVersion: z.string().nullable(),
   projects: z.array(AnyProjectName),
   start: StartMode,
-  problem: z.string().nullable(),
-  progress: z.object({ text: z.string(), share: z.number().min(0).max(1).nullable() }).nullable(),
+  ...problemText,
+  progress: z.object({ text: z.string(), ...codeOfText, share: z.number().min(0).max(1).nullable() }).nullable(),
   hasLog: z.boolean(),
   madeAtMs: z.number().nullable()
 })
@@ -108,8 +109,7 @@ export const Problem = z.object({
   titleCode: z.string().optional(),
   titleParams: z.record(z.string(), z.unknown()).optional(),
   text: z.string(),
-  code: z.string().optional(),
-  params: z.record(z.string(), z.unknown()).optional(),
+  ...codeOfText,
   sinceMs: z.number().nullable(),
   nodeId: NodeId.nullable(),
   project: AnyProjectName.nullable(),
@@ -145,7 +145,7 @@ export const PythonState = z.object({
   version: z.string().nullable(),
   scrapyVersion: z.string().nullable(),
   start: StartMode,
-  problem: z.string().nullable()
+  ...problemText
 })
 export type PythonState = z.infer<typeof PythonState>
 
@@ -164,7 +164,12 @@ export const SystemStatus = z.object({
 })
 export type SystemStatus = z.infer<typeof SystemStatus>
 
-export const Progress = z.object({ text: z.string(), done: z.boolean(), share: z.number().min(0).max(1).nullable() })
+export const Progress = z.object({
+  text: z.string(),
+  ...codeOfText,
+  done: z.boolean(),
+  share: z.number().min(0).max(1).nullable()
+})
 export type Progress = z.infer<typeof Progress>
 
 export const systemContract = {

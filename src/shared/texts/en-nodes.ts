@@ -82,25 +82,5 @@ export const nodes = {
   'run_problem.already_accepted': ({ jobid }: { jobid: string }) => `job '${jobid}' was already accepted`,
   /** Follows "rejected the request: ". */
   'run_problem.name_unusable': (of: { noun: string; name: string; fault: Words }) =>
-    `the ${of.noun} ${of.name} ${of.fault}`,
-
-  /** Why this computer's node has no Python for a project. */
-  'python.not_ready': () => 'Python is not ready yet.',
-  'python.checking': ({ command }: { command: string }) => `${command} is being checked.`,
-  'python.building': ({ project, progress }: OfProject & { progress: Words }) =>
-    `The Python environment of ${project} is being built (${progress}).`,
-  'python.not_built': ({ project, why }: OfProject & { why: Words }) =>
-    `The Python environment of ${project} could not be built. ${why}`,
-  'python.scrapdeck_stopping': () => 'Scrapdeck is stopping',
-  'python.not_usable': ({ command, oldest, why }: { command: string; oldest: string; why: Words }) =>
-    `${command} cannot be used as Python (${why}). Specify Python ${oldest} or newer.`,
-  'python.old': ({ command, version, oldest }: { command: string; version: string; oldest: string }) =>
-    `${command} is Python ${version}. Specify Python ${oldest} or newer.`,
-  'python.no_scrapy': ({ command, version, path }: { command: string; version: string; path: string }) =>
-    `${command} is Python ${version} without Scrapy. ${installScrapy(path)}`,
-  'python.scrapy_broken': (of: { command: string; version: string; path: string; why: Words }) =>
-    `${of.command} is Python ${of.version}, but its Scrapy cannot be imported (${of.why}). ${installScrapy(of.path)}`
+    `the ${of.noun} ${of.name} ${of.fault}`
 }
-
-const installScrapy = (path: string): string =>
-  `Install it there (${path} -m pip install Scrapy), or give the project requirements instead.`

@@ -85,7 +85,7 @@ export const problems = {
     `The Python environment of ${project} could not be rebuilt`,
   'problem.python_not_built': () => 'The build failed',
   'problem_title.not_apart': () => 'Spiders are not isolated',
-  'problem.not_apart': ({ why }: { why: string }) =>
+  'problem.not_apart': ({ why }: { why: Words }) =>
     `Spiders on the local node run with all of Scrapdeck’s permissions (keep_spiders_apart = if-possible): ${withoutStop(why)}. Run no code here that you do not trust, or set keep_spiders_apart = off if this is intended`,
 
   'problem_title.queue_paused': () => 'The queue is paused',

@@ -9,6 +9,7 @@ import { nodeErrors } from './en-node-errors.ts'
 import { nodes } from './en-nodes.ts'
 import { plugins } from './en-plugins.ts'
 import { problems } from './en-problems.ts'
+import { pythons } from './en-pythons.ts'
 import { reasons } from './en-reasons.ts'
 import { firings } from './en-schedules.ts'
 import { sshProblems } from './en-ssh.ts'
@@ -115,6 +116,7 @@ export const en = {
   ...nodeErrors,
   ...nodes,
   ...plugins,
+  ...pythons,
   ...sshProblems,
   ...namesErrors,
 

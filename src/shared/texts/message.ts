@@ -48,6 +48,14 @@ export const waitingMessage = ({ code, text, params }: Waiting): Message =>
 export const messageOf = (sent: { text: string; code?: string | undefined; params?: object | undefined }): Message =>
   isKnown(sent.code) ? ({ code: sent.code, params: sent.params ?? {} } as Message) : plain(sent.text)
 
+/** The message of a `problem` with its code; null: no problem. */
+export const problemOf = (sent: {
+  problem: string | null
+  problemCode?: string | undefined
+  problemParams?: object | undefined
+}): Message | null =>
+  sent.problem === null ? null : messageOf({ text: sent.problem, code: sent.problemCode, params: sent.problemParams })
+
 /** Whether this version has the code. Later versions can send other codes. */
 const isKnown = (code: string | undefined): code is Code => code !== undefined && Object.hasOwn(en, code)
 

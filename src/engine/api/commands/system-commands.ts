@@ -1,5 +1,6 @@
 import { type Job, type Progress, ProjectName, VersionName } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { say, written } from '../../../shared/texts/message.ts'
 import { sentence } from '../../../shared/texts/errors/api.ts'
 import type { Dispatch } from '../../jobs/dispatch/dispatch.ts'
 import type { LocalNode } from '../../nodes/local/local-node.ts'
@@ -67,10 +68,8 @@ export class SystemCommands {
     if (localNode === null) {
       throw new ScrapdeckError('BAD_INPUT', sentence('api.local_node_turned_off'))
     }
-    yield* reportsOf<Progress>((report) =>
-      localNode.python.create((text, share) => report({ text, share, done: false }), signal)
-    )
+    yield* reportsOf<Progress>((report) => localNode.python.create((step) => report({ ...step, done: false }), signal))
     dispatch.wake()
-    yield { text: 'Python with Scrapy is ready', share: 1, done: true }
+    yield { ...written(say('build.ready')), share: 1, done: true }
   }
 }

@@ -1,5 +1,5 @@
 import type { ProjectName, Problem, SourceState } from '../../../shared/contract/index.ts'
-import { asParam, plain, say } from '../../../shared/texts/message.ts'
+import { asParam, type Message, plain, say } from '../../../shared/texts/message.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import type { SyslogAway } from '../../access/audit/syslog.ts'
 import type { CacheState } from '../../cluster/cache/shared-cache.ts'
@@ -53,9 +53,9 @@ export function missingRoleProblems(roles: readonly MissingRole[]): Problem[] {
 }
 
 /** Warns if spiders are not isolated, because any user who can upload an egg has the rights of Scrapdeck. */
-export function isolationProblems(why: string | null): Problem[] {
+export function isolationProblems(why: Message | null): Problem[] {
   if (why === null) return []
-  const text = say('problem.not_apart', { why })
+  const text = say('problem.not_apart', { why: asParam(why) })
   return [problem({ id: 'spiders-not-apart', severity: 'warning', title: say('problem_title.not_apart'), text })]
 }
 

@@ -7,7 +7,7 @@ import type {
   SpiderFindings
 } from '../../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../../shared/ids.ts'
-import { asParam, plain, say } from '../../../shared/texts/message.ts'
+import { asParam, type Message, problemOf, say } from '../../../shared/texts/message.ts'
 import type { LiveAttempt } from '../../jobs/dispatch/live-attempts.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { LISTED_MAX } from '../../nodes/list-limits.ts'
@@ -60,7 +60,7 @@ export interface ProblemsInput {
   cache: CacheState | null
   namesakeEngines: readonly NamesakeEngines[]
   /** Why runs on the local node are not isolated. null: no problem. */
-  notIsolated: string | null
+  notIsolated: Message | null
   /** The address at which other machines reach the service over plain HTTP. null: none. */
   plainHttpOn: string | null
   /** null: the syslog server accepts the audit log, or none is configured. */
@@ -186,7 +186,7 @@ function pythonProblem({ python, nodes }: ProblemsInput): Problem[] {
       id: 'python',
       severity: 'error',
       title: say('problem_title.python_missing'),
-      text: python.problem === null ? say('problem.python_missing') : plain(python.problem),
+      text: problemOf(python) ?? say('problem.python_missing'),
       nodeId: LOCAL_NODE_ID,
       mend: 'create_environment'
     })
@@ -196,14 +196,15 @@ function pythonProblem({ python, nodes }: ProblemsInput): Problem[] {
 function environmentProblems({ environments }: ProblemsInput): Problem[] {
   return environments
     .filter(({ kind, state }) => kind !== 'main' && state === 'failed')
-    .flatMap(({ id, kind, path, projects, problem: why }) =>
-      projects.map((project): Problem => {
+    .flatMap((environment) =>
+      environment.projects.map((project): Problem => {
+        const { id, kind, path } = environment
         const isServing = kind === 'requirements' && path !== null
         return problem({
           id: `environment:${id}:${project}`,
           severity: isServing ? 'warning' : 'error',
           title: say(isServing ? 'problem_title.python_not_rebuilt' : 'problem_title.python_not_built', { project }),
-          text: why === null ? say('problem.python_not_built') : plain(why),
+          text: problemOf(environment) ?? say('problem.python_not_built'),
           nodeId: LOCAL_NODE_ID,
           project
         })

@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { ProjectName, ProjectPython, StartMode, VersionName } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
-import { asSentence, type Message, messageOf, say } from '../../../shared/texts/message.ts'
+import { asSentence, type Message, messageOf, render, say, written } from '../../../shared/texts/message.ts'
 import { CANCEL_WAITS_MS, type CancelWaitsMs, limitWaitsOf } from '../../../shared/run-limits.ts'
 import { LAST_STEP, signalOfStep, stepDue } from '../../../shared/stop-ladder.ts'
 import {
@@ -136,7 +136,10 @@ export class LocalNode implements NodeClient {
     const onPythons = () => void events.emit('pythons')
     const freeSlots = () => runs?.freeSlots() ?? 0
     if (isolation.problem === null && isolation.unavailable !== null)
-      options.logger.warn({ why: isolation.unavailable }, 'spiders are not kept apart: this system does not allow it')
+      options.logger.warn(
+        { why: render(isolation.unavailable) },
+        'spiders are not kept apart: this system does not allow it'
+      )
     const environment = () => isolation.environment()
     const pool = new WarmPool({ ...shared, ...options.warmStarts, environment, freeSlots, onChange: onPythons })
     const ownPython = () => python.path()
@@ -201,7 +204,7 @@ export class LocalNode implements NodeClient {
    * Why spiders run with Scrapdeck's permissions although isolation was preferred. null: they are isolated, isolation
    * is off, or nothing can start.
    */
-  get notIsolated(): string | null {
+  get notIsolated(): Message | null {
     const { isolation } = this.#parts
     return isolation.problem === null ? isolation.unavailable : null
   }
@@ -373,7 +376,7 @@ export class LocalNode implements NodeClient {
 
 const COLD_ISOLATED: StartMode = {
   mode: 'cold',
-  text: 'Each spider starts its own Python process, because spiders are kept apart and only the main Python is loaded for all.'
+  ...written(say('start.cold_apart'))
 }
 
 function liveRuns(runs: RunList): Run[] {

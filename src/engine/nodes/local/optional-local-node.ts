@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import type { JobId, PythonState, UsageSample } from '../../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../../shared/ids.ts'
+import { say, written, writtenAs } from '../../../shared/texts/message.ts'
 import type { StoredNode } from '../../model/records.ts'
 import type { Projects } from '../../projects/projects.ts'
 import { systemClock } from '../../runtime/clock.ts'
@@ -69,14 +70,14 @@ export async function checkNamedPython(
   await requirePython(absoluteUnlessBare(pythonPath), { directory: resourcesDirectory, clock })
 }
 
-const TURNED_OFF = 'The local node is turned off'
+const TURNED_OFF = say('python.turned_off')
 const NO_PYTHON: PythonState = {
   state: 'missing',
   path: null,
   version: null,
   scrapyVersion: null,
-  start: { mode: 'cold', text: TURNED_OFF },
-  problem: TURNED_OFF
+  start: { mode: 'cold', ...written(TURNED_OFF) },
+  ...writtenAs('problem', TURNED_OFF)
 }
 
 interface LocalNodeEvents {

@@ -26,7 +26,7 @@ it.skipIf(isCore)('creates a Python environment with progress, then offers the d
   open({ firstRun: true, python: 'missing' })
   await screen.findByText(/Scrapy is not/)
   fireEvent.click(screen.getByRole('button', { name: 'Create environment' }))
-  await screen.findByText(/Downloading Scrapy/, {}, { timeout: 3000 })
+  await screen.findByText(/Collecting scrapy/, {}, { timeout: 3000 })
   await screen.findByRole('button', { name: 'Run demo' }, { timeout: 5000 })
 })
 

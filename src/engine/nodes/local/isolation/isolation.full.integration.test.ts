@@ -10,6 +10,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import type { ProjectPython } from '../../../../shared/contract/index.ts'
 import { aProjectName, aVersionName } from '../../../../shared/testing/ids.ts'
 import type { ScheduleRequest, SeenJob } from '../../node-client.ts'
+import { render } from '../../../../shared/texts/message.ts'
 import { systemClock } from '../../../runtime/clock.ts'
 import { DEFAULT_USERS, type IsolationSettings } from '../../../runtime/isolation-settings.ts'
 import { silentLogger } from '../../../runtime/logger.ts'
@@ -384,7 +385,7 @@ test.runIf(process.platform === 'linux')(
     try {
       const node = await t.open()
       expect(node.python.state()).toMatchObject({ state: 'ready', problem: null })
-      expect(node.notIsolated).toMatch(isRoot ? /cannot be given another user/ : /bubblewrap is not installed/)
+      expect(render(node.notIsolated!)).toMatch(isRoot ? /cannot be given another user/ : /bubblewrap is not installed/)
       await node.schedule(aRequest('honest'))
       expect(await untilFinished(node, 'honest')).toMatchObject({ exit: { code: 0 } })
     } finally {

@@ -1,6 +1,7 @@
 import { accessSync, chmodSync, chownSync, constants, existsSync, readFileSync, realpathSync } from 'node:fs'
 import { chmod, chown, lchown, lstat, readdir } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
+import { type Message, say } from '../../../../shared/texts/message.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { IsolationSettings, UserRange } from '../../../runtime/isolation-settings.ts'
 import { makePrivateDirectory } from '../../../runtime/private-directory.ts'
@@ -29,9 +30,9 @@ interface IsolationOptions {
 
 /** Isolates projects from Scrapdeck and from each other. If `problem` is set, nothing is allowed to start. */
 export class Isolation {
-  readonly problem: string | null
+  readonly problem: Message | null
   /** Why the preferred isolation is not possible. Spiders run anyway unless `problem` is set. */
-  readonly unavailable: string | null
+  readonly unavailable: Message | null
   readonly #options: IsolationOptions | null
   readonly #ways: Ways | null
   readonly #users: ProjectUsers | null
@@ -41,8 +42,8 @@ export class Isolation {
     options: IsolationOptions | null,
     ways: Ways | null,
     users: ProjectUsers | null,
-    problem: string | null,
-    unavailable: string | null = null
+    problem: Message | null,
+    unavailable: Message | null = null
   ) {
     this.unavailable = unavailable
     this.#options = options
@@ -58,44 +59,30 @@ export class Isolation {
       const tried = await Isolation.open({ way: 'auto', users: range }, options)
       return tried.problem === null ? tried : new Isolation(null, null, null, null, tried.unavailable)
     }
-    const refuse = (why: string) =>
-      new Isolation(
-        options,
-        null,
-        null,
-        `Spiders cannot be kept apart (keep_spiders_apart = ${way}): ${why}. Until then no spider runs here.`,
-        why
-      )
+    const refuse = (why: Message) => new Isolation(options, null, null, say('apart.impossible', { way, why }), why)
     if (process.platform !== 'linux') {
-      return refuse('this needs Linux. Use nodes that run on Linux, or set keep_spiders_apart = off')
+      return refuse(say('apart.not_linux'))
     }
     const isRoot = process.geteuid!() === 0
     const wantsSandbox = way === 'sandbox' || (way === 'auto' && !isRoot)
     if (way === 'users' && !isRoot) {
-      return refuse(
-        'only root can run spiders as other users. Use keep_spiders_apart = sandbox, or start Scrapdeck as root'
-      )
+      return refuse(say('apart.not_root'))
     }
     let users: ProjectUsers | null = null
     if (isRoot) {
       const taken = findUserOfRange(range)
-      if (taken !== null)
-        return refuse(`user ids of spider_users belong to ${taken}. Set spider_users to an unused range`)
+      if (taken !== null) return refuse(say('apart.users_taken', { taken }))
       try {
         users = ProjectUsers.open(options.directory, range)
       } catch (error) {
-        return refuse(
-          `which user each project has cannot be read from ${join(options.directory, 'users.json')} (${(error as Error).message})`
-        )
+        const path = join(options.directory, 'users.json')
+        return refuse(say('apart.users_unreadable', { path, why: (error as Error).message }))
       }
       const failure = await findFailure([...asUser(range.first, range.first), ...NOTHING], options)
-      if (failure !== null)
-        return refuse(
-          `a process cannot be given another user (${failure}). It takes the capabilities SETUID, SETGID, SETPCAP, CHOWN, FOWNER, DAC_OVERRIDE and KILL`
-        )
+      if (failure !== null) return refuse(say('apart.no_other_user', { why: failure }))
     }
     const sandbox = wantsSandbox ? await findSandbox(range, options) : null
-    if (typeof sandbox === 'string') return refuse(sandbox)
+    if (sandbox !== null && 'code' in sandbox) return refuse(sandbox)
     const isolation = new Isolation(options, { group: users?.group ?? null, sandbox }, users, null)
     isolation.#letPass()
     const closed = users === null ? null : await findClosed(users.group, range, options)
@@ -239,29 +226,32 @@ function asUser(user: number, group: number): string[] {
 async function findSandbox(
   range: UserRange,
   options: IsolationOptions
-): Promise<NonNullable<Ways['sandbox']> | string> {
+): Promise<NonNullable<Ways['sandbox']> | Message> {
   const bwrap = findProgram('bwrap')
-  if (bwrap === null) return 'bubblewrap is not installed. Install it (on Debian and Ubuntu: apt install bubblewrap)'
-  let failure: string | null = null
+  if (bwrap === null) return say('apart.no_bubblewrap')
+  let failure: Message | string | null = null
   for (const proc of PROCS) {
     const view = { hidden: options.dataDirectory, readable: [], writable: [], temporary: null }
     const own = process.geteuid!() === 0 ? asUser(range.first, range.first) : []
     failure = await findFailure([...own, bwrap, ...sandboxArguments(proc, view), '--', ...NOTHING], options)
     if (failure === null) return { bwrap, proc }
   }
-  return `bubblewrap does not work here (${failure}). It needs user namespaces, which the system or a container may forbid`
+  return say('apart.bubblewrap_fails', { why: failure! })
 }
 
 /** Explains what project users cannot reach because a parent directory denies access. null: nothing. */
-async function findClosed(group: number, range: UserRange, options: IsolationOptions): Promise<string | null> {
+async function findClosed(group: number, range: UserRange, options: IsolationOptions): Promise<Message | null> {
   const runner = join(options.resourcesDirectory, 'python', 'crawl.py')
   const look = ['/bin/sh', '-c', 'cd "$0" && test -r "$1"', join(options.directory, 'work'), runner]
   const failure = await findFailure([...asUser(range.first + 1, group), ...look], options)
   if (failure === null) return null
-  return `users of projects do not get through to ${options.directory}, or cannot read ${runner} (${failure}). Let others pass through the directories above both (chmod o+x), and read the second`
+  return say('apart.closed', { directory: options.directory, runner, why: failure })
 }
 
-async function findFailure([command, ...args]: string[], { clock }: IsolationOptions): Promise<string | null> {
+async function findFailure(
+  [command, ...args]: string[],
+  { clock }: IsolationOptions
+): Promise<Message | string | null> {
   try {
     const result = await runCommand({
       command: command!,
@@ -273,7 +263,7 @@ async function findFailure([command, ...args]: string[], { clock }: IsolationOpt
       stdoutLimitBytes: 4096
     })
     if (result.code === 0) return null
-    return result.stderr.trim().slice(0, 500) || 'it failed without an error message'
+    return result.stderr.trim().slice(0, 500) || say('python.failed_silently')
   } catch (error) {
     return (error as Error).message
   }

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
 import { sentence } from '../../../../shared/texts/errors/nodes.ts'
+import { type Message, say } from '../../../../shared/texts/message.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { Isolation } from '../isolation/isolation.ts'
 import { childEnvironment } from '../processes/child-environment.ts'
@@ -15,7 +16,7 @@ const Finding = z.object({
 })
 
 /** `version` null: the program is not a Python. */
-export type Finding = z.infer<typeof Finding>
+export type Finding = Omit<z.infer<typeof Finding>, 'failure'> & { failure: Message | string | null }
 
 export const OLDEST_PYTHON = '3.10'
 
@@ -46,7 +47,7 @@ export async function checkPython(
   command: string,
   options: { directory: string; clock: Clock; signal?: AbortSignal; isolation?: CheckedIsolation }
 ): Promise<Finding> {
-  const none = (failure: string) => ({ path: command, version: null, scrapyVersion: null, failure })
+  const none = (failure: Message | string) => ({ path: command, version: null, scrapyVersion: null, failure })
   try {
     const { isolation, ...shared } = options
     const asked = { command, args: ['-c', CHECK] }
@@ -59,12 +60,12 @@ export async function checkPython(
       timeLimitMs: LIMIT_MS,
       stdoutLimitBytes: 1_000_000
     })
-    if (result.stoppedFor === 'time') return none(`it took more than ${LIMIT_MS / 1000} seconds to answer`)
-    if (result.code !== 0) return none(lastLine(result.stderr))
+    if (result.stoppedFor === 'time') return none(say('python.late', { seconds: LIMIT_MS / 1000 }))
+    if (result.code !== 0) return none(reasonIn(result.stderr))
     return Finding.parse(JSON.parse(lastLine(result.stdout)))
   } catch (error) {
     const isNonsense = error instanceof SyntaxError || error instanceof z.ZodError
-    return none(isNonsense ? 'its output is not that of a Python interpreter' : (error as Error).message)
+    return none(isNonsense ? say('python.other_program') : (error as Error).message)
   }
 }
 
@@ -124,6 +125,6 @@ export function pythonIn(environment: string): string {
   return join(environment, ...(process.platform === 'win32' ? ['Scripts', 'python.exe'] : ['bin', 'python']))
 }
 
-export function lastLine(text: string): string {
-  return text.trim().split('\n').at(-1)?.slice(0, 500) || 'it failed without an error message'
-}
+const lastLine = (text: string): string => text.trim().split('\n').at(-1)!.slice(0, 500)
+
+export const reasonIn = (output: string): Message | string => lastLine(output) || say('python.failed_silently')

@@ -1,5 +1,5 @@
 import type { Environment, ProjectName, StartMode } from '../../../../shared/contract/index.ts'
-import { render } from '../../../../shared/texts/message.ts'
+import { asParam, type Message, problemOf, say, writtenIfAny, written } from '../../../../shared/texts/message.ts'
 import type { Made } from './made-environments.ts'
 import { type Interpreter, problemOfInterpreter } from './named-interpreters.ts'
 import { COLD, type PythonEnvironment } from './python-environment.ts'
@@ -7,7 +7,8 @@ import { COLD, type PythonEnvironment } from './python-environment.ts'
 type StartOf = (path: string) => StartMode
 
 export function describeMain(main: PythonEnvironment, projects: ProjectName[]): Environment {
-  const { state, path, version, scrapyVersion, start, problem } = main.state()
+  const now = main.state()
+  const { state, path, version, scrapyVersion, start } = now
   const progress = main.own.progress()
   const isOwn = path !== null && path === main.own.current()?.path
   return {
@@ -19,8 +20,8 @@ export function describeMain(main: PythonEnvironment, projects: ProjectName[]): 
     scrapyVersion,
     projects,
     start,
-    problem: main.own.failure() !== null && state !== 'ready' ? main.own.failure() : problem,
-    progress: progress ?? (state === 'checking' ? { text: 'Looking for Python and Scrapy', share: null } : null),
+    ...writtenIfAny('problem', (state === 'ready' ? null : main.own.failure()) ?? problemOf(now)),
+    progress: progress ?? (state === 'checking' ? { ...written(say('build.looking')), share: null } : null),
     hasLog: main.own.hasLog(),
     madeAtMs: isOwn ? main.own.current()!.madeAtMs : null
   }
@@ -41,8 +42,8 @@ export function describeInterpreter(
     scrapyVersion: finding?.scrapyVersion ?? null,
     projects,
     start: finding === null ? COLD : startOf(finding.path),
-    problem: problem && render(problem),
-    progress: finding === null ? { text: `Checking ${command}`, share: null } : null,
+    ...writtenIfAny('problem', problem),
+    progress: finding === null ? { ...written(say('build.checking', { command })), share: null } : null,
     hasLog: false,
     madeAtMs: null
   }
@@ -61,7 +62,7 @@ export function describeMade(one: Made, projects: ProjectName[], startOf: StartO
     scrapyVersion: current?.scrapyVersion ?? null,
     projects,
     start: current === null ? COLD : startOf(current.path),
-    problem: isMaking ? null : problemOfMade(failure, current === null),
+    ...writtenIfAny('problem', isMaking ? null : problemOfMade(failure, current !== null)),
     progress: isMaking ? progressOf(one) : null,
     hasLog: one.environment.hasLog(),
     madeAtMs: current?.madeAtMs ?? null
@@ -69,11 +70,10 @@ export function describeMade(one: Made, projects: ProjectName[], startOf: StartO
 }
 
 export function progressOf(one: Made) {
-  return one.environment.progress() ?? { text: 'finishing', share: 1 }
+  return one.environment.progress() ?? { ...written(say('build.finishing')), share: 1 }
 }
 
-function problemOfMade(failure: string | null, isAbsent: boolean): string | null {
-  if (failure === null) return isAbsent ? 'Its build was never finished. Rebuild or delete it.' : null
-  const previous = isAbsent ? '' : ' The previous build is still in use.'
-  return `${failure}. Fix the requirements, or try again.${previous}`
+function problemOfMade(failure: Message | null, isServing: boolean): Message | null {
+  if (failure === null) return isServing ? null : say('build.unfinished')
+  return say('build.failed', { why: asParam(failure), isServing })
 }

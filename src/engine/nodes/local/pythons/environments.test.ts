@@ -137,7 +137,11 @@ test.each([
     path: null,
     problem: expect.stringMatching(words)
   })
-  expect(environments.list()[1]).toMatchObject({ state: 'failed', problem: expect.stringMatching(words) })
+  expect(environments.list()[1]).toMatchObject({
+    state: 'failed',
+    problem: expect.stringMatching(words),
+    problemCode: expect.stringMatching(/^python\./)
+  })
   if (!facts) return
   await writeFakePython(t.at(name), '3.12.1', '2.19.0')
   await environments.rebuild(environments.list()[1]!.id)

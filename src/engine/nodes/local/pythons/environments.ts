@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Environment, ProjectName, ProjectPython, StartMode } from '../../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
 import { sentence } from '../../../../shared/texts/errors/nodes.ts'
-import { asSentence, type Message, plain, say } from '../../../../shared/texts/message.ts'
+import { asParam, asSentence, type Message, messageOf, problemOf, say } from '../../../../shared/texts/message.ts'
 import type { Sentence } from '../../../../shared/texts/sentence.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { Logger } from '../../../runtime/logger.ts'
@@ -146,16 +146,17 @@ export class LocalEnvironments implements Environments {
   pythonOf(project: ProjectName): PythonOfProject {
     const { main, isolation, settingOf } = this.#options
     if (isolation?.problem)
-      return missing(plain(isolation.problem), say('not_ready.not_apart', { why: isolation.problem }))
+      return missing(isolation.problem, say('not_ready.not_apart', { why: asParam(isolation.problem) }))
     const setting = settingOf(project)
-    const { state, path, problem } = main.state()
+    const now = main.state()
+    const problem = problemOf(now) ?? say('python.not_ready')
     if (setting.kind === 'default') {
-      if (state === 'ready') return { path: path! }
-      return missing(problemOfMain(problem), say('not_ready.no_scrapy'))
+      if (now.state === 'ready') return { path: now.path! }
+      return missing(problem, say('not_ready.no_scrapy'))
     }
     if (setting.kind === 'interpreter') return this.#pythonOfInterpreter(project, setting.path)
     const one = this.#madeFor(setting.text)
-    if (one === null) return missing(problemOfMain(problem), say('not_ready.no_python'))
+    if (one === null) return missing(problem, say('not_ready.no_python'))
     return this.#pythonOfMade(project, one, setting.text)
   }
 
@@ -194,10 +195,10 @@ export class LocalEnvironments implements Environments {
       this.#made.begin(one, this.#options.main.base(), requirements)
     }
     if (one.work !== null) {
-      const of = { project, progress: progressOf(one).text }
+      const of = { project, progress: asParam(messageOf(progressOf(one))) }
       return missing(say('python.building', of), say('not_ready.building', of))
     }
-    const of = { project, why: environment.failure() ?? say('python.scrapdeck_stopping') }
+    const of = { project, why: asParam(environment.failure() ?? say('python.scrapdeck_stopping')) }
     return missing(say('python.not_built', of), say('not_ready.not_built', of))
   }
 
@@ -235,7 +236,8 @@ export class LocalEnvironments implements Environments {
     if (one === undefined || requirements === null) throw noEnvironment(id)
     const base = main.base()
     if (base === null) {
-      throw new ScrapdeckError('PYTHON_MISSING', main.state().problem ?? sentence('nodes.no_python_build'))
+      const problem = problemOf(main.state())
+      throw new ScrapdeckError('PYTHON_MISSING', problem ? asSentence(problem) : sentence('nodes.no_python_build'))
     }
     this.#made.begin(one, base, requirements)
   }
@@ -257,8 +259,6 @@ export class LocalEnvironments implements Environments {
     return environment
   }
 }
-
-const problemOfMain = (problem: string | null) => (problem === null ? say('python.not_ready') : plain(problem))
 
 function missing(problem: Message, waiting: Message): PythonOfProject {
   return { path: null, problem, waiting }

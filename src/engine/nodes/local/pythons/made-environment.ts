@@ -4,10 +4,12 @@ import { basename, join, sep } from 'node:path'
 import { z } from 'zod'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
 import { sentence } from '../../../../shared/texts/errors/nodes.ts'
+import { asSentence, mapStrings, type Message, plain, render, say, written } from '../../../../shared/texts/message.ts'
 import type { Clock } from '../../../runtime/clock.ts'
+import { SaidError, saidOf } from '../../../runtime/said-error.ts'
 import { type Isolation, NO_ISOLATION } from '../isolation/isolation.ts'
 import { BuildLog, readBuildLog } from './build-log.ts'
-import { checkPython, lastLine, pythonIn } from './check-python.ts'
+import { checkPython, pythonIn, reasonIn } from './check-python.ts'
 import { environmentOfBuild } from '../processes/child-environment.ts'
 import { maskCredentials } from '../../../../shared/secret-values.ts'
 import { addedRequirements, demandsHashes } from './requirements.ts'
@@ -21,8 +23,7 @@ export interface MadePython {
   madeAtMs: number
 }
 
-export interface Progress {
-  text: string
+interface Progress extends ReturnType<typeof written> {
   share: number | null
 }
 
@@ -42,7 +43,7 @@ const Complete = z.object({
 })
 
 interface BuildRun {
-  report: (text: string, share: number) => void
+  report: (step: Message, share: number) => void
   signal?: AbortSignal
   log: (line: string) => void
 }
@@ -78,7 +79,7 @@ export class MadeEnvironment {
   #current: MadePython | null
   #keptUntilMs: number
   #building: Building | null = null
-  #failure: string | null = null
+  #failure: Message | null = null
 
   constructor(options: { directory: string; isolation?: Isolation; clock: Clock; onChange: () => void }) {
     const { directory, clock, onChange } = options
@@ -100,7 +101,7 @@ export class MadeEnvironment {
     return this.#building && this.#building.progress
   }
 
-  failure(): string | null {
+  failure(): Message | null {
     return this.#failure
   }
 
@@ -114,13 +115,13 @@ export class MadeEnvironment {
     turn: Turn = (work) => work()
   ): Promise<void> {
     if (this.#building !== null) throw alreadyBuilt()
-    const now: Building = { progress: { text: 'waiting for other builds', share: null }, log: null }
+    const now: Building = { progress: { ...written(say('build.queued')), share: null }, log: null }
     this.#building = now
     this.#failure = null
     let build: string | null = null
     let ending = 'Stopped'
-    const report = (text: string, share: number) => {
-      now.progress = { text: maskCredentials(text), share }
+    const report = (step: Message, share: number) => {
+      now.progress = { ...written(mapStrings(step, maskCredentials)), share }
       this.#onChange()
     }
     const run = { report, signal, log: (line: string) => now.log?.write(line) }
@@ -131,7 +132,7 @@ export class MadeEnvironment {
       await turn(async () => {
         signal?.throwIfAborted()
         build = await mkdtemp(join(this.directory, BUILD_PREFIX))
-        report(`Starting from Python ${base.version}`, 0.05)
+        report(say('build.started', { version: base.version }), 0.05)
         run.log(`Building an environment with Python ${base.version} (${base.path})`)
         this.#current = await this.#fill(build, base, requirements, run)
       })
@@ -141,9 +142,10 @@ export class MadeEnvironment {
       // `tidy` removes the remains.
       if (build !== null) await this.#remove(build).catch(() => {})
       if (signal?.aborted) throw signal.reason
-      this.#failure = maskCredentials((error as Error).message)
-      ending = this.#failure
-      throw new ScrapdeckError('PYTHON_MISSING', this.#failure, { cause: error })
+      const said = saidOf(error)
+      this.#failure = mapStrings(typeof said === 'string' ? plain(said) : said, maskCredentials)
+      ending = render(this.#failure)
+      throw new ScrapdeckError('PYTHON_MISSING', asSentence(this.#failure), { cause: error })
     } finally {
       await now.log?.end(ending)
       this.#building = null
@@ -201,14 +203,14 @@ export class MadeEnvironment {
     // Packages can run code during their installation. This code sees only the new environment.
     const file = join(build, 'requirements.txt')
     await writeFile(file, requirements, { mode: 0o600, flag: 'wx' })
-    await runStep(base.path, ['-m', 'venv', build], 'The environment could not be built', { ...run, ...here })
+    await runStep(base.path, ['-m', 'venv', build], 'build.no_environment', { ...run, ...here })
     const python = pythonIn(build)
     // pip reports neither the number of packages nor their size in advance. Scrapy needs about 35 packages.
     let lines = 0
     const install = (packages: string[]) =>
-      runStep(python, [...PIP, ...packages], 'The packages could not be installed', { ...run, ...here }, (line) => {
+      runStep(python, [...PIP, ...packages], 'build.no_packages', { ...run, ...here }, (line) => {
         const [, words] = PIP_WORDS.exec(line) ?? []
-        if (words) run.report(words, Math.min(95, 10 + ++lines) / 100)
+        if (words) run.report(plain(words), Math.min(95, 10 + ++lines) / 100)
       })
     const added = addedRequirements(requirements)
     const together = demandsHashes(requirements) ? [] : added
@@ -225,7 +227,7 @@ export class MadeEnvironment {
       isolation: { isolation, name, directory: build }
     })
     await isolation.takeBack(name, build)
-    if (version === null || scrapyVersion === null) throw new Error(`Scrapy cannot be imported in it: ${why}`)
+    if (version === null || scrapyVersion === null) throw new SaidError(say('build.no_scrapy', { why: why ?? 'null' }))
     const facts = { version, scrapyVersion, madeAtMs: this.#clock.nowMs() }
     run.signal?.throwIfAborted()
     await writeWhole(this.directory, 'complete', { build: basename(build), ...facts })
@@ -240,7 +242,7 @@ export function alreadyBuilt(): ScrapdeckError {
 async function runStep(
   command: string,
   args: string[],
-  failed: string,
+  failed: 'build.no_environment' | 'build.no_packages',
   run: {
     directory: string
     isolation: Isolation
@@ -271,7 +273,7 @@ async function runStep(
   })
   run.signal?.throwIfAborted()
   if (result.code === 0) return
-  throw new Error(`${failed}: ${result.stoppedFor === 'time' ? 'it took more than an hour' : reasonOf(said)}`)
+  throw new SaidError(say(failed, { why: result.stoppedFor === 'time' ? say('build.late') : reasonOf(said) }))
 }
 
 async function remove(path: string): Promise<void> {
@@ -293,10 +295,11 @@ function readComplete(directory: string): MadePython | null {
 const PIP_ERROR = /^\s*(ERROR|error): */
 
 /** pip's last lines are often advice. The actual error precedes them. */
-function reasonOf(lines: string[]): string {
+function reasonOf(lines: string[]): Message | string {
   const text = lines.join('\n')
   if (/ensurepip is not\s+available/.test(text)) {
-    return 'this Python has no venv module. Install it (on Debian and Ubuntu: apt install python3-venv)'
+    return say('build.no_venv')
   }
-  return lastLine(lines.findLast((line) => PIP_ERROR.test(line)) ?? text).replace(PIP_ERROR, '')
+  const reason = reasonIn(lines.findLast((line) => PIP_ERROR.test(line)) ?? text)
+  return typeof reason === 'string' ? reason.replace(PIP_ERROR, '') : reason
 }

@@ -61,7 +61,7 @@ export class NamedInterpreters {
 export function problemOfInterpreter(command: string, finding: Finding): Message | null {
   const { path, version, scrapyVersion, failure } = finding
   const oldest = OLDEST_PYTHON
-  if (version === null) return say('python.not_usable', { command, oldest, why: String(failure) })
+  if (version === null) return say('python.not_usable', { command, oldest, why: failure ?? '' })
   if (!isNewEnough(finding)) return say('python.old', { command, version, oldest })
   if (scrapyVersion !== null) return null
   if (failure === null) return say('python.no_scrapy', { command, version, path })

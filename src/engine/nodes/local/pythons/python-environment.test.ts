@@ -105,7 +105,7 @@ test('an environment is created step by step, and found again by the next engine
   const environment = t.open(candidates)
   await environment.settled()
   const steps: string[] = []
-  await environment.create((text) => steps.push(text))
+  await environment.create(({ text }) => void steps.push(text))
   expect(steps).toEqual([
     'Looking for a Python to build with',
     'Starting from Python 3.11.4',
@@ -135,7 +135,7 @@ test('an environment that fails or is cancelled leaves nothing behind but its lo
   await slow.settled()
   const controller = new AbortController()
   const made = slow.create(
-    (text) => text === 'Collecting' && controller.abort(new Error('given up')),
+    ({ text }) => text === 'Collecting' && controller.abort(new Error('given up')),
     controller.signal
   )
   await expect(made).rejects.toThrow('given up')
@@ -150,7 +150,7 @@ test('a Python in use stays in use while its environment is rebuilt, and if that
   await environment.create(() => {})
   const first = environment.state()
   const during: unknown[] = []
-  await environment.create((_text, share) => share !== 1 && during.push(environment.state()))
+  await environment.create(({ share }) => void (share !== 1 && during.push(environment.state())))
   expect(during.filter((state) => !isDeepStrictEqual(state, first))).toEqual([])
   const second = environment.state()
   expect(second).toMatchObject({ state: 'ready' })

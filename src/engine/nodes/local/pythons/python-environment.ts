@@ -1,15 +1,16 @@
 import { existsSync } from 'node:fs'
 import { mkdir, readFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
-import type { PythonState, StartMode } from '../../../../shared/contract/index.ts'
+import type { Progress, PythonState, StartMode } from '../../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
+import { asSentence, type Message, render, say, written, writtenAs } from '../../../../shared/texts/message.ts'
 import { type Clock, sleep } from '../../../runtime/clock.ts'
 import type { Logger } from '../../../runtime/logger.ts'
 import type { Isolation } from '../isolation/isolation.ts'
 import { checkPython, type Finding, isNewEnough, OLDEST_PYTHON, pythonIn } from './check-python.ts'
 import { alreadyBuilt, MadeEnvironment } from './made-environment.ts'
 
-export const COLD: StartMode = { mode: 'cold', text: 'Each spider starts its own Python process' }
+export const COLD: StartMode = { mode: 'cold', ...written(say('start.cold')) }
 
 export interface PythonEnvironmentOptions {
   /** Tried in this order after our own environment. `pythonPath`, if set, comes first. */
@@ -24,6 +25,8 @@ export interface PythonEnvironmentOptions {
   onChange: () => void
 }
 
+type Report = (step: Omit<Progress, 'done'>) => void
+
 const UNKNOWN = { path: null, version: null, scrapyVersion: null, start: COLD }
 
 const AFTER_START_MS = 200
@@ -33,8 +36,8 @@ export class PythonEnvironment {
   readonly own: MadeEnvironment
   readonly #options: PythonEnvironmentOptions
   readonly #pythonPath: string | undefined
-  #report: ((text: string, share: number | null) => void) | null = null
-  #state: PythonState = { ...UNKNOWN, state: 'checking', problem: 'Looking for Python and Scrapy.' }
+  #report: Report | null = null
+  #state: PythonState = { ...UNKNOWN, state: 'checking', ...writtenAs('problem', say('python.looking')) }
   #findings: Finding[] = []
   #search: Promise<PythonState>
   readonly #isAwaited = new AbortController()
@@ -60,7 +63,7 @@ export class PythonEnvironment {
 
   state(): PythonState {
     const { isolation } = this.#options
-    if (isolation?.problem) return { ...UNKNOWN, state: 'missing', problem: isolation.problem }
+    if (isolation?.problem) return { ...UNKNOWN, state: 'missing', ...writtenAs('problem', isolation.problem) }
     const { path } = this.#state
     return path === null ? this.#state : { ...this.#state, start: this.#options.startOf?.(path) ?? COLD }
   }
@@ -76,14 +79,14 @@ export class PythonEnvironment {
     return this.#findings.find(isNewEnough) ?? null
   }
 
-  async create(report: (text: string, share: number | null) => void, signal?: AbortSignal): Promise<void> {
+  async create(report: Report, signal?: AbortSignal): Promise<void> {
     if (this.#report !== null) throw alreadyBuilt()
     this.#report = report
     try {
-      report('Looking for a Python to build with', 0)
+      report({ ...written(say('build.choosing')), share: 0 })
       await this.settled()
       await this.#build(signal)
-      report('Python with Scrapy is ready', 1)
+      report({ ...written(say('build.ready')), share: 1 })
     } finally {
       this.#report = null
     }
@@ -94,7 +97,7 @@ export class PythonEnvironment {
 
   #publishProgress(): void {
     const progress = this.own.progress()
-    if (progress !== null) this.#report?.(progress.text, progress.share)
+    if (progress !== null) this.#report?.(progress)
     this.#options.onChange()
   }
 
@@ -126,9 +129,9 @@ export class PythonEnvironment {
       this.#set({ ...UNKNOWN, ...pick(last), scrapyVersion: last.scrapyVersion, state: 'ready', problem: null })
     } else {
       const best = found.find(isNewEnough) ?? found[0]
-      const problem = wordsFor(best)
-      logger.warn({}, `No spider can run on this machine. ${problem}`)
-      this.#set({ ...UNKNOWN, ...pick(best), state: 'missing', problem })
+      const problem = problemWith(best)
+      logger.warn({}, `No spider can run on this machine. ${render(problem)}`)
+      this.#set({ ...UNKNOWN, ...pick(best), state: 'missing', ...writtenAs('problem', problem) })
     }
     return this.#state
   }
@@ -140,12 +143,12 @@ export class PythonEnvironment {
 
   async #build(signal?: AbortSignal): Promise<void> {
     const base = this.base()
-    if (base === null) throw new ScrapdeckError('PYTHON_MISSING', wordsFor(this.#findings[0]))
+    if (base === null) throw new ScrapdeckError('PYTHON_MISSING', asSentence(problemWith(this.#findings[0])))
     const requirements = await readFile(join(this.#options.resourcesDirectory, 'python', 'requirements.txt'), 'utf8')
     const before = this.#state
     // A ready Python remains in use.
     if (before.state !== 'ready') {
-      this.#set({ ...UNKNOWN, state: 'creating', problem: 'The Python environment is being built.' })
+      this.#set({ ...UNKNOWN, state: 'creating', ...writtenAs('problem', say('python.being_built')) })
     }
     try {
       await this.own.build(base, requirements, signal)
@@ -177,14 +180,13 @@ function pick(finding: Finding | undefined): { path: string | null; version: str
   return { path: finding?.path ?? null, version: finding?.version ?? null }
 }
 
-function wordsFor(finding: Finding | undefined): string {
-  const install = `Install Python ${OLDEST_PYTHON} or newer, then press Create environment.`
-  if (!finding) return `No Python was found. ${install}`
-  if (finding.version === null) return `${finding.path} cannot be used as Python (${finding.failure}). ${install}`
-  if (!isNewEnough(finding)) return `Python ${finding.version} was found but is too old. ${install}`
-  const short = finding.version.split('.').slice(0, 2).join('.')
-  if (finding.failure === null) {
-    return `Python ${short} was found but Scrapy is not installed; press Create environment.`
-  }
-  return `Python ${short} was found but its Scrapy cannot be imported (${finding.failure}); press Create environment.`
+function problemWith(finding: Finding | undefined): Message {
+  const oldest = OLDEST_PYTHON
+  if (!finding) return say('python.none', { oldest })
+  const { path, failure: why } = finding
+  if (finding.version === null) return say('python.none_usable', { path, oldest, why: why ?? '' })
+  if (!isNewEnough(finding)) return say('python.too_old', { version: finding.version, oldest })
+  const version = finding.version.split('.').slice(0, 2).join('.')
+  if (why === null) return say('python.without_scrapy', { version })
+  return say('python.with_broken_scrapy', { version, why })
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { z } from 'zod'
 import type { StartMode } from '../../../../shared/contract/index.ts'
+import { asParam, type Message, plain, render, say, written } from '../../../../shared/texts/message.ts'
 import { type Clock, type Timer, within } from '../../../runtime/clock.ts'
 import { type FreeMemory, readFreeMemory } from '../../../runtime/free-memory.ts'
 import type { Logger } from '../../../runtime/logger.ts'
@@ -81,14 +82,14 @@ interface Parent extends ParkingParent {
   waiting: Map<string, { events: RunEvents; timer: Timer; answer: (isClaimed: boolean) => void }>
   running: Map<string, RunEvents>
   timer: Timer
-  problem: string | null
+  problem: Message | null
 }
 
 interface Place {
   parent: Parent | null
   backoffMs: number
   backoff: Timer | null
-  problem: string | null
+  problem: Message | null
   usedAtMs: number
 }
 
@@ -143,35 +144,13 @@ export class WarmPool {
   }
 
   mode(python: string): StartMode {
-    if (!CAN_FORK) {
-      return {
-        mode: 'cold',
-        text: 'Each spider starts its own Python process, because forking is not safe on this system.'
-      }
-    }
-    if (!this.#isOn) {
-      return {
-        mode: 'cold',
-        text: 'Each spider starts its own Python process: warm starts are turned off in the configuration.'
-      }
-    }
     const place = this.#places.get(python)
-    if (place?.parent?.state === 'ready') {
-      return { mode: 'warm', text: 'Scrapy is already loaded, so spiders start in milliseconds.' }
-    }
-    if (place?.parent) {
-      return {
-        mode: 'warming',
-        text: 'Scrapy is being loaded; until it is, each spider starts its own Python process.'
-      }
-    }
-    if (place?.problem) {
-      return {
-        mode: 'cold',
-        text: `Each spider starts its own Python process (${place.problem}). Scrapdeck will retry.`
-      }
-    }
-    return { mode: 'cold', text: 'Until the first spider has started, each starts its own Python process.' }
+    if (!CAN_FORK) return { mode: 'cold', ...written(say('start.no_fork')) }
+    if (!this.#isOn) return { mode: 'cold', ...written(say('start.turned_off')) }
+    if (place?.parent?.state === 'ready') return { mode: 'warm', ...written(say('start.warm')) }
+    if (place?.parent) return { mode: 'warming', ...written(say('start.warming')) }
+    const why = place?.problem
+    return { mode: 'cold', ...written(why ? say('start.fails', { why: asParam(why) }) : say('start.first')) }
   }
 
   /** Checks the parent in advance, because a start with this Python follows within milliseconds. */
@@ -197,9 +176,7 @@ export class WarmPool {
     // Each attempt needs a new id, so that events for an earlier attempt are not mistaken for its own.
     const id = String(++this.#requests)
     return new Promise((resolve) => {
-      const timer = this.#clock.setTimer(CLAIM_LIMIT_MS, () =>
-        this.#end(parent, 'the process that forks spiders did not answer')
-      )
+      const timer = this.#clock.setTimer(CLAIM_LIMIT_MS, () => this.#end(parent, say('start.no_answer')))
       const answer = (isClaimed: boolean) => {
         timer.cancel()
         parent.waiting.delete(id)
@@ -245,7 +222,7 @@ export class WarmPool {
           if (process.exitCode !== null || process.signalCode !== null) resolve()
           else process.once('exit', () => resolve())
         })
-        this.#end(parent, 'the engine is closing')
+        this.#end(parent, plain('the engine is closing'))
         process.stdout.destroy()
         return hasEnded
       })
@@ -292,7 +269,7 @@ export class WarmPool {
         parent.parked = count
         process_.stdin.write(`${JSON.stringify({ do: 'park', count })}\n`)
       },
-      timer: this.#clock.setTimer(WARMING_LIMIT_MS, () => this.#end(parent, 'loading Scrapy took too long')),
+      timer: this.#clock.setTimer(WARMING_LIMIT_MS, () => this.#end(parent, say('start.late'))),
       problem: null
     }
     this.#parents.add(parent)
@@ -300,9 +277,9 @@ export class WarmPool {
     // When the parent dies, our end of the pipe breaks. The 'exit' event reports the death.
     process_.stdin.on('error', () => {})
     ;(process_.stdin as Writable & { unref?: () => void }).unref?.()
-    process_.once('error', (error) => this.#recordEnd(parent, error.message))
+    process_.once('error', (error) => this.#recordEnd(parent, plain(error.message)))
     process_.once('exit', (code, signal) =>
-      this.#recordEnd(parent, `the process that forks spiders ended (${signal ?? code})`)
+      this.#recordEnd(parent, say('start.ended', { how: String(signal ?? code) }))
     )
     process_.once('close', () => {
       this.#parents.delete(parent)
@@ -340,7 +317,7 @@ export class WarmPool {
       return
     }
     if (event.event === 'failed') {
-      parent.problem = event.reason
+      parent.problem = plain(event.reason)
       return
     }
     if (parent.state !== 'warming') return
@@ -359,7 +336,7 @@ export class WarmPool {
     if (place.parent !== parent) return
     this.#logger.info({ python: parent.python, reason }, 'Scrapy is loaded again')
     place.parent = null
-    this.#end(parent, reason)
+    this.#end(parent, plain(reason))
     this.prepare(parent.python)
   }
 
@@ -387,17 +364,17 @@ export class WarmPool {
   #release(place: Place): void {
     const { parent } = place
     place.parent = null
-    if (parent) this.#end(parent, 'it was not used')
+    if (parent) this.#end(parent, plain('it was not used'))
     this.#options.onChange()
   }
 
   /** Runs of unanswered requests start cold. The claim ensures that no run starts twice. */
-  #end(parent: Parent, reason: string): void {
+  #end(parent: Parent, reason: Message): void {
     parent.process.kill('SIGKILL')
     this.#recordEnd(parent, reason)
   }
 
-  #recordEnd(parent: Parent, reason: string): void {
+  #recordEnd(parent: Parent, reason: Message): void {
     if (parent.state === 'ended') return
     const livedMs = parent.state === 'ready' ? this.#clock.monotonicMs() - parent.readyAtMs : 0
     parent.state = 'ended'
@@ -410,7 +387,7 @@ export class WarmPool {
     place.problem = parent.problem ?? reason
     if (livedMs > GOOD_LIFE_MS) place.backoffMs = FIRST_BACKOFF_MS
     this.#logger.warn(
-      { python: parent.python, reason: place.problem, againInMs: place.backoffMs },
+      { python: parent.python, reason: render(place.problem), againInMs: place.backoffMs },
       'spiders start cold'
     )
     place.backoff = this.#clock.setTimer(place.backoffMs, () => {
