@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import {
   answerQuestions,
   askedQuestions,
@@ -47,7 +49,10 @@ test('a shutdown of the system ends the app without a question', async ({ launch
   expect(await desktop.exited).toBe(0)
 })
 
-test('an unexpected error ends the app cleanly, and it starts again once', async ({ launch }) => {
+test('an unexpected error ends the app cleanly, and it starts again once; the log has the error', async ({
+  launch,
+  userData
+}) => {
   const desktop = await launch({ environment: WITHOUT_LOCAL_NODE })
   await desktop.window()
   await desktop.evaluate(({ app }) => {
@@ -60,6 +65,7 @@ test('an unexpected error ends the app cleanly, and it starts again once', async
   expect(await desktop.exited).toBe(1)
   expect(desktop.output()).toContain('a planted error')
   expect(desktop.output()).toContain('relaunch --restarted-after-error')
+  expect(readFileSync(join(userData, 'logs', 'scrapdeck.log'), 'utf8')).toContain('a planted error')
 })
 
 test('a page whose process was killed is loaded again, on the same screen', async ({ launch }) => {

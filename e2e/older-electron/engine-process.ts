@@ -14,7 +14,9 @@ import { readDesktopSettings } from '../../src/main/settings.ts'
 import { decodeClone, encodeClone } from '../electron-stand-in/clone-codec.ts'
 import type { FromEngineProcess, ToEngineProcess } from './engine-process-messages.ts'
 
-type Options = Omit<Parameters<typeof startEngineHost>[0], 'settings' | 'secretBox'> & { description: string }
+type Options = Omit<Parameters<typeof startEngineHost>[0], 'settings' | 'secretBox' | 'logger'> & {
+  description: string
+}
 
 let host: EngineHost | null = null
 let remote: RemoteEngines | null = null
@@ -50,7 +52,7 @@ const functions: Record<string, (argument: never) => unknown> = {
         signal.addEventListener('abort', () => send({ kind: 'notLive', key }))
       }
     })
-    host = await startEngineHost({ ...options, settings, secretBox })
+    host = await startEngineHost({ ...options, settings, secretBox, logger })
   },
   localRunningCount: () => host!.localRunningCount(),
   stopLocalSpiders: () => host!.stopLocalSpiders(),

@@ -4,6 +4,7 @@ import { createORPCClient } from '@orpc/client'
 import { RPCLink as HttpLink } from '@orpc/client/fetch'
 import { RPCLink as PortLink } from '@orpc/client/message-port'
 import type { ContractRouterClient } from '@orpc/contract'
+import pino from 'pino'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { buildEgg } from '../engine/projects/egg-builder.ts'
 import { lockDirectory } from '../engine/storage/sqlite/directory-lock.ts'
@@ -55,6 +56,7 @@ async function startHost() {
     uiDirectory: directory.path,
     docsDirectory: join(ROOT, 'docs'),
     scrapdeckVersion: 'test',
+    logger: pino({ level: 'silent' }),
     secretBox: {
       store: 'file',
       description: 'test',

@@ -1,7 +1,7 @@
 import { type RouterClient, createRouterClient } from '@orpc/server'
 import { RPCHandler } from '@orpc/server/message-port'
 import type { MessagePortMain } from 'electron'
-import pino from 'pino'
+import type { Logger } from 'pino'
 import { serverOptionsOf, engineOptionsOf } from '../config/host-options.ts'
 import type { ResolvedOptions } from '../config/serve-options.ts'
 import { createEngine } from '../engine/index.ts'
@@ -21,6 +21,7 @@ interface EngineHostOptions {
   docsDirectory: string
   scrapdeckVersion: string
   secretBox: SecretBox
+  logger: Logger
 }
 
 /** The engine as seen by the shell. Only this file knows that it runs in the main process, not in a utilityProcess. */
@@ -40,11 +41,7 @@ const OTHER_PORTS = Array.from({ length: 90 }, (_, index) => 6810 + index)
 
 /** Starts the engine and its HTTP server, so that scrapyd-deploy, curl and browsers also work with the desktop app. */
 export async function startEngineHost(options: EngineHostOptions): Promise<EngineHost> {
-  const { uiDirectory, docsDirectory, userData, settings, ...engineOptions } = options
-  const logger = pino(
-    { level: settings.options.logLevel ?? 'warn', serializers: { error: pino.stdSerializers.err } },
-    pino.destination(2)
-  )
+  const { uiDirectory, docsDirectory, userData, settings, logger, ...engineOptions } = options
   for (const warning of settings.warnings) logger.warn(warning)
   // If the start fails, closes what was opened. Stops the engine even if the HTTP server does not close.
   await using starting = new AsyncDisposableStack()

@@ -1,7 +1,6 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { app, type IpcMainEvent, MessageChannelMain, type MessagePortMain, ipcMain, safeStorage, shell } from 'electron'
-import pino from 'pino'
 import type { AlertNotice, Figures } from '../shared/contract/index.ts'
 import { SshTunnels } from '../engine/nodes/ssh/ssh-tunnels.ts'
 import { systemClock } from '../engine/runtime/clock.ts'
@@ -11,6 +10,7 @@ import { serveApp, registerAppScheme } from './app-protocol.ts'
 import { type EngineHost, startEngineHost } from './engine-host.ts'
 import { type EngineReads, followEngine } from './follow-engine.ts'
 import { createNotifications, type NotifyingEngine } from './notifications.ts'
+import { openLogFiles } from './log-files.ts'
 import { installLifecycle } from './lifecycle.ts'
 import { installMenu } from './menu.ts'
 import { openRemoteEngines, type RemoteEngines } from './remote/remote-engines.ts'
@@ -40,6 +40,7 @@ function startDesktop(): void {
     onSessionEnd: () => lifecycle.systemEnds()
   })
   const logsDirectory = join(userData, 'logs')
+  const logs = openLogFiles(logsDirectory)
   const stopping = new AbortController()
   let reading: ReturnType<typeof readSettings> | null = null
   let host: Promise<EngineHost> | null = null
@@ -69,18 +70,19 @@ function startDesktop(): void {
       await window.flush()
       await (await remote)?.stop()
       await (await host)?.stop()
+      await logs.close()
     }
   })
 
   async function readSettings() {
     const settings = readDesktopSettings(userData, process.env, homedir())
     const secretKey = join(settings.options.dataDirectory, 'secret.key')
-    return { settings, secretBox: await openSecretBox(() => openFileSecretBox(secretKey)) }
+    const logger = logs.logger(settings.options.logLevel ?? 'warn')
+    return { settings, logger, secretBox: await openSecretBox(() => openFileSecretBox(secretKey)) }
   }
 
   async function startRemoteEngines(): Promise<RemoteEngines> {
-    const { settings, secretBox } = await reading!
-    const logger = pino({ level: settings.options.logLevel ?? 'warn' }, pino.destination(2))
+    const { settings, logger, secretBox } = await reading!
     const program = settings.options.sshProgram ?? 'ssh'
     const seams = { clock: systemClock, random: systemRandom, logger }
     return openRemoteEngines({
@@ -115,8 +117,9 @@ function startDesktop(): void {
   }
 
   async function startEngine(): Promise<EngineHost> {
-    const { settings, secretBox } = await reading!
+    const { settings, logger, secretBox } = await reading!
     return startEngineHost({
+      logger,
       settings,
       userData,
       resourcesDirectory,
