@@ -311,8 +311,11 @@ def hide(secrets):
     if not secrets:
         return
     sys.path.insert(0, HERE)
+    # As in warm.py: the installed app must stay as it was installed.
+    sys.dont_write_bytecode, before = True, sys.dont_write_bytecode
     from hidden_values import hider_of
 
+    sys.dont_write_bytecode = before
     forget_our_modules()
     without_secrets = hider_of(secrets)
     if without_secrets is None:

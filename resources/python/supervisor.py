@@ -431,4 +431,6 @@ def sync(path):
 
 
 if __name__ == "__main__":
+    # As in warm.py: the installed app must stay as it was installed.
+    sys.dont_write_bytecode = True
     main()

@@ -33,11 +33,15 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 if HERE not in sys.path:
     sys.path.insert(0, HERE)
 
+# These files are part of the installed app, which must stay as it was installed. Spiders' modules are cached as usual.
+sys.dont_write_bytecode, before = True, sys.dont_write_bytecode
 import apart  # noqa: E402
 import crawl  # noqa: E402
 import hidden_values  # noqa: E402,F401
 import parking  # noqa: E402
 import supervisor  # noqa: E402
+
+sys.dont_write_bytecode = before
 
 REACTOR = "twisted.internet.reactor"
 CONTROL, EVENTS = 0, 1
