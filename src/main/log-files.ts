@@ -14,8 +14,8 @@ export interface LogFiles {
 }
 
 /**
- * Keeps what the app logs, because a packaged app has no terminal: also what the main process writes to the console. The
- * newest file is scrapdeck.log; earlier ones, five at most, have the time of their end in their names.
+ * Keeps what the app logs, because a packaged app has no terminal: also what the main process writes to the console.
+ * The newest file is scrapdeck.log; earlier ones, five at most, have the time of their end in their names.
  */
 export function openLogFiles(directory: string): LogFiles {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
