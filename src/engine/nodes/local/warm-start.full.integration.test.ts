@@ -479,7 +479,11 @@ test('an import that installs a reactor is left to the spiders; a Python without
     expect(JSON.parse(await readFile(join(folder, 'warm', name!), 'utf8')).excluded).toContain('protego')
     await vi.waitFor(
       () =>
-        expect(strange.mode(bare)).toEqual({ mode: 'cold', text: expect.stringContaining("No module named 'scrapy'") }),
+        expect(strange.mode(bare)).toMatchObject({
+          mode: 'cold',
+          code: 'start.fails',
+          text: expect.stringContaining("No module named 'scrapy'")
+        }),
       WAIT
     )
   } finally {
