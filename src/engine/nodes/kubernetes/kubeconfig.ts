@@ -16,8 +16,8 @@ export interface ClusterAccess {
 }
 
 /**
- * The URL and credentials of one context of a kubeconfig. Throws NODE_CONNECTION_INVALID, also for features that
- * we refuse: programs that supply credentials, unverified certificates, certificate files.
+ * The URL and credentials of one context of a kubeconfig. Throws NODE_CONNECTION_INVALID, also for features that we
+ * refuse: programs that supply credentials, disabled verification, passwords, and client certificates or keys in files.
  */
 export function readKubeconfig(text: string, contextName: string | null): ClusterAccess {
   const config = parse(text)

@@ -19,7 +19,7 @@ const PARTS_AT_ONCE = 4
 const INDEXES_KEPT = 64
 
 interface LineIndex {
-  /** How far newlines are counted: a multiple of FRAME_RAW_BYTES, except at the end of a complete log. */
+  /** How far newlines are counted: the size of the log when they were last counted. */
   countedBytes: number
   /** The number of newlines before each multiple of FRAME_RAW_BYTES, and before `countedBytes`. */
   before: number[]
