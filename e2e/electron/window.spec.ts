@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, WITHOUT_LOCAL_NODE } from '../desktop/desktop-test.ts'
 import type { Desktop } from '../support/desktop.ts'
@@ -27,7 +27,9 @@ test('a maximised window, the full screen and the last screen are restored', asy
   await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
   await window.getByRole('link', { name: 'Queue' }).click()
   await first.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]!.maximize())
-  const saved = () => JSON.parse(readFileSync(join(userData, 'window.json'), 'utf8')) as object
+  const path = join(userData, 'window.json')
+  // It is written a moment after the first change.
+  const saved = () => (existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as object) : null)
   await expect.poll(saved).toMatchObject({ maximized: true, view: '#/queue' })
   await first.close()
 
