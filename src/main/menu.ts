@@ -1,4 +1,5 @@
 import { app, Menu, type MenuItemConstructorOptions } from 'electron'
+import { SCREENS } from '../shared/screens.ts'
 import { texts } from '../shared/texts/ui/desktop.ts'
 
 interface MenuActions {
@@ -7,19 +8,6 @@ interface MenuActions {
   send(key: string): void
   openLogs(): void
 }
-
-const SCREENS: [view: string, word: string][] = [
-  ['#/', texts.overview],
-  ['#/jobs', texts.jobs],
-  ['#/running', texts.running],
-  ['#/queue', texts.queue],
-  ['#/schedules', texts.schedules],
-  ['#/projects', texts.projects],
-  ['#/nodes', texts.nodes],
-  ['#/logs', texts.logs],
-  ['#/errors', texts.errors],
-  ['#/alerts', texts.alerts]
-]
 
 const SEPARATOR = { type: 'separator' } as const
 
@@ -82,12 +70,12 @@ export function installMenu(actions: MenuActions): void {
   const go: MenuItemConstructorOptions = {
     label: texts.goMenu,
     submenu: [
-      ...SCREENS.map(([target, label]) => ({ label, click: () => actions.open(target) })),
+      ...SCREENS.map(({ to, name }) => ({ label: texts[name], click: () => actions.open(`#${to}`) })),
       SEPARATOR,
       command(texts.paletteLabel, 'mod+k', 'CmdOrCtrl+K')
     ]
   }
-  const run: MenuItemConstructorOptions = { label: texts.runMenu, submenu: [command(texts.runSpidersMenu, 'r', 'R')] }
+  const run: MenuItemConstructorOptions = { label: texts.runMenu, submenu: [command(texts.runSpidersMenu, 'r')] }
   const help: MenuItemConstructorOptions = {
     role: 'help',
     label: texts.helpMenu,

@@ -16,6 +16,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { useApi } from '../api/api.tsx'
+import { SCREENS as ALL_SCREENS } from '../../shared/screens.ts'
 import { useSeesNodesOnly } from '../api/use-me.ts'
 import { useHasOperation } from '../state/remote-engines.ts'
 import { formatCount } from '../ui/numbers.ts'
@@ -23,23 +24,39 @@ import classes from './frame.module.css'
 import { Mark } from './mark.tsx'
 import { texts } from '../../shared/texts/ui/app.ts'
 
-export const SCREENS = [
-  { to: '/', word: texts.overview, Icon: IconHome },
-  { to: '/jobs', word: texts.jobs, Icon: IconList },
-  { to: '/running', word: texts.running, Icon: IconActivity },
-  { to: '/queue', word: texts.queue, Icon: IconStack2 },
-  { to: '/schedules', word: texts.schedules, Icon: IconCalendarTime, needs: 'schedules.list' },
-  { to: '/projects', word: texts.projects, Icon: IconBox },
-  { to: '/nodes', word: texts.nodes, Icon: IconServer2 },
-  { to: '/logs', word: texts.logs, Icon: IconTerminal2 },
-  { to: '/errors', word: texts.errors, Icon: IconBug, needs: 'errors.list' },
-  { to: '/alerts', word: texts.alerts, Icon: IconBell, needs: 'alerts.list' }
-] as const satisfies { to: string; word: string; Icon: typeof IconBox; needs?: string }[]
+type ScreenName = (typeof ALL_SCREENS)[number]['name']
+
+const ICONS: Readonly<Record<ScreenName, typeof IconBox>> = {
+  overview: IconHome,
+  jobs: IconList,
+  running: IconActivity,
+  queue: IconStack2,
+  schedules: IconCalendarTime,
+  projects: IconBox,
+  nodes: IconServer2,
+  logs: IconTerminal2,
+  errors: IconBug,
+  alerts: IconBell
+}
+
+/** The operation without which an older engine does not have the screen. */
+const NEEDS: Partial<Record<ScreenName, string>> = {
+  schedules: 'schedules.list',
+  errors: 'errors.list',
+  alerts: 'alerts.list'
+}
+
+export const SCREENS = ALL_SCREENS.map(({ to, name }) => ({
+  to,
+  word: texts[name],
+  Icon: ICONS[name],
+  needs: NEEDS[name]
+}))
 
 export function useScreens() {
   const has = useHasOperation()
   const seesNodesOnly = useSeesNodesOnly()
-  return SCREENS.filter((screen) => !('needs' in screen) || has(screen.needs)).filter(
+  return SCREENS.filter(({ needs }) => needs === undefined || has(needs)).filter(
     ({ to }) => !seesNodesOnly || to === '/' || to === '/nodes'
   )
 }
