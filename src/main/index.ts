@@ -11,7 +11,7 @@ import { type EngineHost, startEngineHost } from './engine-host.ts'
 import { type EngineReads, followEngine } from './follow-engine.ts'
 import { createNotifications, type NotifyingEngine } from './notifications.ts'
 import { openLogFiles } from './log-files.ts'
-import { installLifecycle } from './lifecycle.ts'
+import { installLifecycle, isRestarted } from './lifecycle.ts'
 import { installMenu } from './menu.ts'
 import { openRemoteEngines, type RemoteEngines } from './remote/remote-engines.ts'
 import { readDesktopSettings } from './settings.ts'
@@ -37,6 +37,7 @@ function startDesktop(): void {
     statePath: join(userData, 'window.json'),
     iconPath: join(resourcesDirectory, 'icons/icon.png'),
     onPageGone: (reason) => notifications.say(texts.pageGone, texts.pageGoneHint(reason)),
+    notice: isRestarted() ? { message: texts.restarted, detail: texts.restartedHint } : null,
     onSessionEnd: () => lifecycle.systemEnds()
   })
   const logsDirectory = join(userData, 'logs')
@@ -116,6 +117,14 @@ function startDesktop(): void {
     void followEngine(client, shown, { clock: systemClock, signal, onBroken })
   }
 
+  async function setPaused(paused: boolean): Promise<void> {
+    try {
+      await (await host)?.client.system.setPaused({ paused })
+    } catch (error) {
+      notifications.say(texts.couldNotPause, (error as Error).message)
+    }
+  }
+
   async function startEngine(): Promise<EngineHost> {
     const { settings, logger, secretBox } = await reading!
     return startEngineHost({
@@ -149,7 +158,7 @@ function startDesktop(): void {
       { usual: join(icons, 'tray.png'), alert: join(icons, 'tray-alert.png') },
       {
         open: (view) => window.open(view),
-        setPaused: async (paused) => void (await (await host)?.client.system.setPaused({ paused })),
+        setPaused: (paused) => void setPaused(paused),
         quit: () => app.quit()
       }
     )

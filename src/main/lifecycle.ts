@@ -24,6 +24,9 @@ const STOP_LIMIT_MS = 10_000
 const RESTART_HELPED_AFTER_S = 600
 const RESTARTED = '--restarted-after-error'
 
+/** Whether an unexpected error ended the previous process of the app. */
+export const isRestarted = (): boolean => process.argv.includes(RESTARTED)
+
 /**
  * Decides how the app ends.
  *
@@ -55,8 +58,6 @@ export function installLifecycle(options: LifecycleOptions): Lifecycle {
       event?.preventDefault()
       systemEnds()
     })
-    if (process.argv.includes(RESTARTED))
-      void dialog.showMessageBox({ type: 'warning', message: texts.restarted, detail: texts.restartedHint })
   })
 
   async function ask() {
@@ -85,10 +86,9 @@ export function installLifecycle(options: LifecycleOptions): Lifecycle {
   async function breakDown(error: unknown): Promise<void> {
     console.error('An unexpected error ends the app:', error)
     await stopAnd(() => {
-      const isRestarted = process.argv.includes(RESTARTED)
-      if (isRestarted && process.uptime() < RESTART_HELPED_AFTER_S)
+      if (isRestarted() && process.uptime() < RESTART_HELPED_AFTER_S)
         dialog.showErrorBox(texts.endedAgain, error instanceof Error ? error.message : String(error))
-      else app.relaunch({ args: [...process.argv.slice(1), ...(isRestarted ? [] : [RESTARTED])] })
+      else app.relaunch({ args: [...process.argv.slice(1), ...(isRestarted() ? [] : [RESTARTED])] })
       app.exit(1)
     })
   }

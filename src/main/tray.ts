@@ -5,7 +5,7 @@ import { texts } from '../shared/texts/ui/desktop.ts'
 
 export interface TrayActions {
   open(view?: string): void
-  setPaused(paused: boolean): Promise<void>
+  setPaused(paused: boolean): void
   quit(): void
 }
 
@@ -52,7 +52,7 @@ export function openTray(icons: { usual: string; alert: string }, actions: TrayA
           type: 'checkbox',
           checked: figures?.paused ?? false,
           enabled: figures !== null,
-          click: (item) => void actions.setPaused(item.checked)
+          click: (item) => actions.setPaused(item.checked)
         },
         { type: 'separator' },
         { label: texts.quit, click: actions.quit }

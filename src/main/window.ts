@@ -1,4 +1,15 @@
-import { BrowserWindow, Menu, app, clipboard, dialog, nativeTheme, screen, session, shell } from 'electron'
+import {
+  BrowserWindow,
+  Menu,
+  type MessageBoxOptions,
+  app,
+  clipboard,
+  dialog,
+  nativeTheme,
+  screen,
+  session,
+  shell
+} from 'electron'
 import { backoffMs } from '../engine/runtime/backoff.ts'
 import { texts } from '../shared/texts/ui/desktop.ts'
 import { APP_URL, isAppUrl } from './app-url.ts'
@@ -11,6 +22,8 @@ interface MainWindowOptions {
   iconPath: string
   /** Called when the page's process has ended unexpectedly. The page is reloaded by itself. */
   onPageGone(reason: string): void
+  /** Shown once, over the first window. */
+  notice: { message: string; detail: string } | null
   /** Windows ends the session. */
   onSessionEnd(): void
 }
@@ -18,7 +31,7 @@ interface MainWindowOptions {
 export interface MainWindow {
   /** Shows the window, creating it if necessary. With a view (`#/jobs?…`), navigates there. */
   open(view?: string): void
-  /** Sends a command of the menu to the page, opening the window if necessary. */
+  /** Sends a command of the menu to the page. Without a window, only opens one: its page runs no commands yet. */
   send(channel: string, command: string): void
   /** Resolves after the window's position is on disk. */
   flush(): Promise<void>
@@ -40,6 +53,7 @@ const RELOAD = 1
 export function createMainWindow(options: MainWindowOptions): MainWindow {
   const { preloadPath, statePath, iconPath } = options
   const writer = createWindowStateWriter(statePath)
+  let { notice } = options
   let window: BrowserWindow | null = null
 
   function open(view = '') {
@@ -88,6 +102,8 @@ export function createMainWindow(options: MainWindowOptions): MainWindow {
       if (place.maximized) opened.maximize()
       if (place.fullScreen) opened.setFullScreen(true)
       setTimeout(() => (isSettled = true), SETTLED_AFTER_MS)
+      if (notice !== null) void showOver(opened, { type: 'warning', title: texts.scrapdeck, ...notice })
+      notice = null
     })
     const save = () => {
       if (opened.isDestroyed()) return
@@ -111,7 +127,7 @@ export function createMainWindow(options: MainWindowOptions): MainWindow {
     opened.on('session-end', options.onSessionEnd)
     opened.webContents.on('context-menu', (_event, params) => {
       const items = contextItems(params, (url) => void copy(url))
-      if (items.length > 0) Menu.buildFromTemplate(items).popup({ window: opened })
+      if (items.length > 0) Menu.buildFromTemplate(items).popup({ window: opened, x: params.x, y: params.y })
     })
     keepAlive(opened, options.onPageGone)
     load(opened, view || place.view)
@@ -160,7 +176,7 @@ function keepAlive(window: BrowserWindow, onGone: (reason: string) => void): voi
   async function askToReload(): Promise<void> {
     if (question !== null) return
     question = new AbortController()
-    const { response } = await dialog.showMessageBox(window, {
+    const response = await showOver(window, {
       type: 'warning',
       message: texts.unresponsive,
       detail: texts.unresponsiveHint,
@@ -173,6 +189,16 @@ function keepAlive(window: BrowserWindow, onGone: (reason: string) => void): voi
     question = null
     // A hung page cannot be reloaded, but its process can be ended, which reloads it.
     if (response === RELOAD && !window.isDestroyed()) webContents.forcefullyCrashRenderer()
+  }
+}
+
+/** Resolves to the chosen button. A window that is closed while it asks counts as the first one. */
+async function showOver(window: BrowserWindow, options: MessageBoxOptions): Promise<number> {
+  try {
+    return (await dialog.showMessageBox(window, options)).response
+  } catch (error) {
+    console.warn('A message was not shown to its end:', error)
+    return 0
   }
 }
 

@@ -24,6 +24,7 @@ export const texts = area('desktop', {
   ofEngine: (engine: string, text: string) => `${engine}: ${text}`,
   retryRuns: (count: number) => (count === 1 ? 'Retry' : `Retry ${count} runs`),
   retryFailed: (count: number) => (count === 1 ? 'Could not retry' : `Could not retry ${count} runs`),
+  couldNotPause: 'Could not pause or resume the queue',
   couldNotStart: 'Scrapdeck could not start',
   couldNotQuit: 'Scrapdeck could not quit',
   couldNotQuitHint: (problem: string) => `${problem}\n\nTry again, or end the process.`,
@@ -40,7 +41,7 @@ export const texts = area('desktop', {
   spidersRunning: (count: number) =>
     `${plural(count, 'spider')} ${count === 1 ? 'is' : 'are'} running on this computer`,
   spidersRunningHint:
-    'They can continue without Scrapdeck, which finds them again when it next starts, with their logs and outcomes. Either way, queued jobs wait until then.',
+    'Running spiders can continue without Scrapdeck, which finds them again when it next starts, with their logs and outcomes. Either way, queued jobs wait until then.',
   quitAndKeep: (count: number) => `Quit, keep ${plural(count, 'spider')} running`,
   stopAndQuit: (count: number) => `Stop ${plural(count, 'spider')} and quit`,
   inKeychain: 'In the keychain of this system',
