@@ -1,7 +1,6 @@
 import { defineConfig } from '@playwright/test'
 import { leftOut } from '../scripts/test-length.mjs'
 import { chromiumLaunchOptions } from './support/chromium.ts'
-import { findElectron } from './support/desktop.ts'
 
 const { args, executablePath } = chromiumLaunchOptions()
 
@@ -36,7 +35,9 @@ export default defineConfig({
     // Each desktop story is independent or shares the app with others of its worker.
     { name: 'desktop', testMatch: 'desktop/**/*.spec.ts', fullyParallel: true },
     // What only a real Electron shows: windows of a window manager, signals, sandboxes (npm run test:electron).
-    ...(findElectron() === null ? [] : [{ name: 'electron', testMatch: 'electron/**/*.spec.ts' }]),
+    ...(process.env['SCRAPDECK_ELECTRON'] === undefined
+      ? []
+      : [{ name: 'electron', testMatch: 'electron/**/*.spec.ts' }]),
     // Runs alone on the machine, because it measures how long the page is blocked.
     { name: 'scale', testMatch: SCALE, dependencies: ['browser', 'desktop'] }
   ]

