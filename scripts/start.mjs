@@ -11,7 +11,7 @@ import { ensureNodeModules } from './setup/node-modules.mjs'
 import { inRoot, nodeBinary, rootDirectory } from './setup/platform.mjs'
 import { ensurePythonEnvironment } from './setup/python-environment.mjs'
 import { runInOurPlace } from './setup/run-in-our-place.mjs'
-import { say, showFailure } from './setup/steps.mjs'
+import { StepFailed, say, showFailure } from './setup/steps.mjs'
 
 const USUAL_PORT = 6800
 /** The ports to choose from. 6801 to 6809 are left to other Scrapyds on this machine, including the demo's. */
@@ -41,6 +41,7 @@ async function open() {
   if (problem !== null) return openInBrowser(problem)
   const beganAt = performance.now()
   const { port, rest } = splitPort(passedOn)
+  if (port === '') throw new StepFailed('Start', 'Name a port: npm start -- --port N')
   /** @type {Record<string, string>} */
   const env = port === null ? {} : { SCRAPDECK_PORT: port }
   const code = await runInOurPlace(electron.binary, [rootDirectory, ...rest], env)
@@ -51,7 +52,8 @@ async function open() {
 /** @param {string} reason */
 async function openInBrowser(reason) {
   say(`No desktop window: Electron was not started because ${reason}. Use the UI in your browser instead.`)
-  return serve(passedOn.includes('--port') ? passedOn : ['--port', String(await choosePort()), ...passedOn])
+  const isPortGiven = splitPort(passedOn).port !== null
+  return serve(isPortGiven ? passedOn : ['--port', String(await choosePort()), ...passedOn])
 }
 
 /** @param {string[]} args */
