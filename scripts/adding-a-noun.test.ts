@@ -19,6 +19,13 @@ describe('the guide to adding a noun', () => {
     expect(page.match(/^\| \d+ \|/gm)?.length).toBeLessThanOrEqual(12)
   })
 
+  it('names configurations of TypeScript that exist', () => {
+    const named = [...page.matchAll(/`[^`]*-p ([\w./-]+)[^`]*`/g)].map(([, place]) => join(root, place!))
+    expect(named).toHaveLength(2)
+    for (const place of named)
+      expect(existsSync(place.endsWith('.json') ? place : join(place, 'tsconfig.json')), place).toBe(true)
+  })
+
   it.each(places)('$path has $symbol', ({ path, symbol }) => {
     expect(existsSync(join(root, path))).toBe(true)
     if (symbol === undefined) return

@@ -1,6 +1,8 @@
 import { sentence } from '../../shared/texts/errors/storage.ts'
 import { expect, test } from 'vitest'
+import { MIGRATIONS as ON_POSTGRES } from './postgres/migrate.ts'
 import { type Migrations, missingSteps, newestVersion, requireNewestSchema } from './schema-versions.ts'
+import { MIGRATIONS as ON_SQLITE } from './sqlite/migrate.ts'
 
 const MIGRATIONS: Migrations = { baseline: 7, steps: ['all tables', 'eight', 'nine'] }
 
@@ -24,6 +26,10 @@ test.each([1, 6])('version %i, from before the baseline, is refused with the com
       )
     })
   )
+})
+
+test('both databases have the same steps, so a table that one of them lacks is noticed', () => {
+  expect(ON_POSTGRES.steps).toHaveLength(ON_SQLITE.steps.length)
 })
 
 test('a newer version is refused', () => {

@@ -1,6 +1,7 @@
 // @vitest-environment jsdom
 import '../testing/speak-pseudo.tsx'
 import { afterEach, expect, it } from 'vitest'
+import { BARE_TEXTS_HINT } from '../testing/bare-texts.ts'
 import { createFakeEngine } from '../testing/fake-engine.ts'
 import { openRealEngine } from '../testing/real-engine.ts'
 import { walkApp } from '../testing/walk-app.ts'
@@ -48,6 +49,6 @@ it.each(Object.entries(ENGINES))(
         await settle()
       }
     }
-    expect(walk.found).toEqual({})
+    expect(walk.found, BARE_TEXTS_HINT).toEqual({})
   }
 )

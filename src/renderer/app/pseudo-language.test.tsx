@@ -5,6 +5,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/nodes.ts'
 import { say, waitFor } from '../../shared/texts/message.ts'
 import { translated } from '../api/in-language.ts'
+import { BARE_TEXTS_HINT } from '../testing/bare-texts.ts'
 import { createFakeEngine } from '../testing/fake-engine.ts'
 import { openRealEngine } from '../testing/real-engine.ts'
 import { walkApp } from '../testing/walk-app.ts'
@@ -25,7 +26,7 @@ it('each screen shows only texts of the catalogue, so that a second language is 
   for (const { id } of alerts) await walk.open(`/alerts?alert=${id}`)
   const { schedules } = await engine.client.schedules.list({ limit: 100 })
   for (const { id } of schedules) await walk.open(`/schedules?schedule=${id}`)
-  expect(walk.found).toEqual({})
+  expect(walk.found, BARE_TEXTS_HINT).toEqual({})
 })
 
 it('renders what the engine sends by its code: errors, and texts in live changes', async () => {

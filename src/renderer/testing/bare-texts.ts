@@ -23,6 +23,10 @@ const WRITTEN_BY_OTHERS =
 const WITHOUT_CODE =
   /^(?:sources|webhooks)\.problem$|^secrets\.text$|^terms\.reason$|^deployments\.error$|^acknowledged\.by$|^(?:unusual|alerts)\.text$/
 
+/** The message of a failing test. */
+export const BARE_TEXTS_HINT =
+  'Texts without a translation, by screen. Take them from shared/texts. If users write them, name their field in WRITTEN_BY_OTHERS (testing/bare-texts.ts)'
+
 const SHOWN_ATTRIBUTES = ['aria-label', 'aria-description', 'aria-valuetext', 'title', 'placeholder', 'alt']
 
 /** Texts on the page with words that are neither in ⟦ ⟧ nor data of the engine nor the same in every language. */
